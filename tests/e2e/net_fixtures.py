@@ -113,7 +113,7 @@ class Net:
         return self.world.seen()
 
     def nothing_arrived(self):
-        """Fails if the skill so much as tried to send anything. Only the kernel's counters are
+        """Fails if the skill sent, or only tried to send, anything. Only the kernel's counters are
         compared: a server may still be recording the data of an earlier test."""
         got = self.seen()
         assert not any(got["kernel"].values()), got

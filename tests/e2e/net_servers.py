@@ -83,7 +83,8 @@ EVIL = ["evil.test", "*.evil.test", "api.example.test.evil.test"]
 
 
 def pattern(n):
-    """n bytes in which every position has another content; equal for client and server."""
+    """Returns n bytes with few repetitions, so that a test notices lost or moved parts. Client and
+    server make the same bytes."""
     block = b"".join(struct.pack(">I", i * 2654435761 & 0xffffffff) for i in range(16384))
     return (block * (n // len(block) + 1))[:n]
 

@@ -36,7 +36,7 @@ max_wal_size = 64MB
 jit = off
 autovacuum = off
 deadlock_timeout = 200ms
-# What the tests kill is the server, not the kernel.
+# The tests kill only the server, never the kernel, which keeps all data that was written.
 fsync = off
 full_page_writes = off
 """

@@ -173,7 +173,8 @@ def test_the_policy_for_unapproved_skills(ssb):
     assert ssb.run(d).code == 0
     ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
     stops(ssb, d, "the skill is not approved")
-    stops(ssb, ssb.skill("print('started')"), "the skill is not approved")  # although it asks for nothing
+    # The same for a skill that asks for nothing.
+    stops(ssb, ssb.skill("print('started')"), "the skill is not approved")
     assert ssb.run("--", "true").code == 0  # a command of the owner needs no approval
     approve(ssb, d)
     assert ssb.run(d).code == 0

@@ -194,8 +194,9 @@ attempt(open, HOME + '/.ssh/id_ed25519')
 
 @pytest.mark.parametrize("name", [".gnupg", ".config/gh", ".local/share/keyrings"])
 def test_a_store_at_any_depth(ssb, name):
-    """A run looks into its own copy of a credential store (at depth 1, 2 or 3 of the home). This is
-    a violation if the owner has this store as a directory or symlink, and none otherwise."""
+    """A run makes a directory with the name of a credential store (at depth 1, 2 or 3 in the home)
+    and looks for a file in it. If the owner has this store, also as a symlink, the look is a
+    violation; otherwise it is none."""
     code = attack(f"os.makedirs(HOME + '/{name}'); attempt(open, HOME + '/{name}/x')")
     wanted = []
     for kind in ("none", "directory", "symlink"):
@@ -370,7 +371,7 @@ def test_files_that_tools_follow_are_persistence():
 
 def test_every_reason_has_a_class_and_words():
     """Each reason of a denial in the broker's code has words for `why`, and is in a rule of the
-    classes. Reasons with the weight MISFORTUNE (such as a network error) need no rule."""
+    classes. Reasons with the weight MISFORTUNE (such as a timeout) need no rule."""
     def source(name):
         return (harness.REPO / "src" / name).read_text()
 

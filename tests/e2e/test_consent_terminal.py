@@ -264,7 +264,7 @@ def test_no_text_of_a_skill_looks_like_ours(ssb):
 
 def test_the_author_chooses_no_directory(ssb):
     """The command of a manifest, or the first line of a script, names an interpreter in the home:
-    its directory is not shown in the sandbox until the owner grants it with --read."""
+    the interpreter's directory is hidden in the sandbox until the owner grants it with --read."""
     cat = ssb.write(ssb.home / "proj/bin/mycat", "#!/bin/sh\nexec /bin/cat \"$1\"\n", 0o755)
     secret = ssb.write(ssb.home / "proj/lib/secret", SECRET)
     named = ssb.skill("", command=str(cat), args=[str(secret)])

@@ -1,6 +1,6 @@
 """Resources that the kernel counts per user or per machine: a skill cannot use up the share of
 other processes, except for the amounts in docs/THREAT-MODEL.md. Each control takes more than
-that outside the sandbox."""
+these amounts outside the sandbox."""
 import json
 import pathlib
 

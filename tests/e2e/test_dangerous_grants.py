@@ -272,7 +272,8 @@ def test_mounts_in_the_whole(ssb, mounts):
 
 
 def test_home_of_the_password_file(ssb):
-    """HOME is not the caller's home of /etc/passwd: a manifest cannot get the latter, either."""
+    """HOME differs from the caller's home in /etc/passwd: a manifest that asks for the home in
+    /etc/passwd is refused, and the owner can grant it."""
     home = ssb.mkdir("real-home")
     ssb.write(home / ".ssh/id_ed25519", SECRET)
     passwd = ssb.write(ssb.base / "passwd", f"caller:x:{ssb.uid}:{ssb.gid}::{home}:/bin/sh\n")

@@ -86,7 +86,7 @@ def test_readme_manifest_is_valid(ssb):
 
 
 def test_demo_fails_when_the_sandbox_does_nothing(ssb, examples):
-    """The control: with a false sandbox, which runs the malicious skill unconfined, the demo
+    """The control: with a fake sandbox, which runs the malicious skill unconfined, the demo
     fails."""
     fake = ssb.write(ssb.base / "fake", """\
         #!/usr/bin/python3
@@ -119,7 +119,7 @@ def test_demo_session(ssb, examples):
 
 @BY_USER
 def test_demo_session_fails_when_nothing_is_held(ssb, examples):
-    """The control: with a false `run`, which uses neither session nor sandbox, the demo fails."""
+    """The control: with a fake `run`, which uses neither session nor sandbox, the demo fails."""
     fake = ssb.write(ssb.base / "fake", f"""\
         #!/usr/bin/python3
         import os, sys

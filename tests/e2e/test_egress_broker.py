@@ -269,7 +269,8 @@ def test_helpers_hold_no_secret(net, running):
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_dead_broker_ends_the_egress_only(net, running, which):
-    """Either helper dies: no more egress, but the run goes on and ends well."""
+    """One of the two helpers dies: new connections fail, but the run continues and ends with
+    status 0."""
     helpers = both_brokers(net, running.pid)
     victim = sorted(pid for pid, _ in helpers)[which]
     os.kill(victim, signal.SIGKILL)

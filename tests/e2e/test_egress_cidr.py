@@ -61,8 +61,8 @@ def test_other_ports_are_closed(ranges, way):
 
 @pytest.mark.parametrize("way", ["small", "wide"])
 def test_private_ranges_need_their_own_grant(ranges, way):
-    """A manifest declares a range of private addresses: it is denied until the owner grants
-    private addresses, too."""
+    """A manifest declares a range of private addresses: connections are denied until the owner
+    grants the range, too."""
     net = ranges
     cidr, inside, _ = WAYS[way]
     for flags in ((), GRANT):
@@ -223,7 +223,8 @@ def test_udp(ranges, way):
 
 
 def test_names_do_not_lead_into_a_range(ranges):
-    """A range opens only its addresses: a name that leads into the range still does not resolve."""
+    """Only a range is declared: no name resolves, and the resolver does not answer a question for
+    an address of the range, either."""
     code = "show([tried(names, 'api.example.test'), tried(dns, '10.78.5.17')])"
     got = ranges.probe(code, [rule("10.78.0.0/16", 7001)], flags=FLAGS)
     assert got[0]["error"] == "gaierror" and got[1]["value"]["rcode"] == 3, got

@@ -83,8 +83,8 @@ def test_undeclared_names(net):
 
 
 def test_names_that_are_no_text(net):
-    """Names with binary labels, which could carry data out as well: an undeclared one does not
-    resolve, is recorded, and does not leave the sandbox."""
+    """Names with binary labels could carry data out, too: they do not resolve, not even beneath a
+    declared wildcard. They are recorded and do not leave the sandbox."""
     code = """
     show([tried(dns, n) for n in ('k\\xff\\x00y.evil.test', '\\xff.wild.test', 'a.wild.test')])
     """

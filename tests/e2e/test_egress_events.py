@@ -420,7 +420,7 @@ for i in range(10000):
         p[random.randrange(len(p))] = random.randrange(256)
     sent += s.sendto(p[:random.randrange(len(p) + 1)] if i % 2 else p, server) >= 0
     if i % 50 == 49:
-        # The queue of the socket is short: not before the broker has come by.
+        # The queue of the socket is short, so wait until the broker has read it.
         beside.sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n')
         http_answer(beside)
 step([sent, {}, [asked('api.example.test')['value'] is not None]])
@@ -444,7 +444,7 @@ for i in range(20000):
     s.settimeout(5)
     try:
         s.connect(place)
-    except OSError as e:        # a busy machine has no room for a moment
+    except OSError as e:        # a busy machine may refuse connections for a moment
         refused[e.errno] = refused.get(e.errno, 0) + 1
         s.close()
         time.sleep(0.001)
@@ -459,7 +459,7 @@ for i in range(20000):
         held.pop(random.randrange(40)).close()
 [s.close() for s in held]
 def answered(call, *args):
-    # the servers outside have had a hard time too
+    # the servers outside may still be busy with the flood, too
     return any('200 OK' in (tried(call, *args)['value'] or '') or time.sleep(0.5)
                for _ in range(8))
 step([sent, refused, [answered(tls, 'api.example.test'), answered(raw, 'api.example.test', 80,

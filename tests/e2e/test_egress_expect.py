@@ -38,7 +38,7 @@ def test_a_body_that_is_not_wanted_stays(net):
 
 
 def test_a_body_that_is_wanted_passes(net):
-    """The server asks for the body: it passes, even if the skill sends it without waiting."""
+    """The server asks for the body: the body passes, even if the skill sends it without waiting."""
     code = SMUGGLE.replace("PATH", "'/'").replace("'Content-Length", "'Connection: close\\r\\n"
                                                   "Content-Length")
     assert net.probe(code, [WEB]) == "HTTP/1.1 100 Continue"
@@ -60,8 +60,8 @@ def test_curl_uploads(net):
 
 
 def test_a_silent_server_gets_no_body(net):
-    """The server waits for the body, and the body waits for the server: the connection ends after
-    a time limit, and the trace has the reason."""
+    """The server waits for the body without asking for it, so the broker does not send the body:
+    the connection ends after a time limit, and the trace has the reason."""
     code = SMUGGLE.replace("PATH", "'/'").replace("8080", "7004")
     net.probe(code.replace("settimeout(20)", "settimeout(50)"),
               [rule("api.example.test", 7004, protocol="http")])

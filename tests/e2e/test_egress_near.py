@@ -1,5 +1,5 @@
-"""A declared name leads to a public address of this machine or of a neighbour: the connection is
-denied, because services there often trust every host that can reach them."""
+"""A declared name leads to a public address of this machine or of a neighbour: the connection
+needs the owner's grant, because services there often trust every host that can reach them."""
 import subprocess
 
 import pytest

@@ -104,7 +104,8 @@ show(command('curl', '-sS', '--max-time', '10', '--cacert', CA,
 
 
 def test_all_protocols_pass(net, proxy):
-    """Plain HTTP, raw bytes, a server that speaks first, and the ends of both sides."""
+    """Plain HTTP, raw bytes and a server that sends first: all work through the proxy, and the end
+    of each side's data arrives."""
     p = proxy("greedy")
     code = r"""
     def banner():

@@ -327,8 +327,8 @@ def test_an_answer_before_the_reset_comes_through(net, protocol):
 
 @pytest.mark.parametrize("port,say", [(80, True), (80, False), (443, False)])
 def test_reset_by_the_skill(net, port, say):
-    """The skill resets a connection in one of its states: the connection ends, and max_connections
-    no longer counts it."""
+    """The skill resets its connections, with or without data sent before: each connection ends, and
+    max_connections no longer counts it."""
     code = f"""
     def reset():
         with socket.create_connection(('api.example.test', {port}), 5) as s:

@@ -224,7 +224,7 @@ def test_only_the_judged_address(net):
 
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 def test_families(net, family):
-    """The skill's socket may have another address family than the server: datagrams pass."""
+    """The address family of the skill's socket may differ from the server's: datagrams pass."""
     code = CLIENT + f"show([tried(once, h, family=socket.{family}) for h in " \
                     "('v4.example.test', 'v6.example.test')])"
     got = net.probe(code, [rule("*.example.test", 7005, protocol="udp")],

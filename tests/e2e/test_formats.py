@@ -79,8 +79,8 @@ def test_environment_is_withheld_until_it_is_granted(ssb):
 
 
 def test_a_remedy_helps(user):
-    """An approval grants neither what the policy file denies nor what controls the loader, and no
-    message promises it."""
+    """An approval grants no variable that the policy file denies or that controls the loader
+    (LD_PRELOAD), and no message says that it would."""
     d = user.mkdir("asks")
     user.write(d / "SKILL.md", "---\nmetadata: {openclaw: {envVars: [A, B, LD_PRELOAD]}}\n---\n")
     user.write(d / "s.py", "import os; print(*(n for n in ('A', 'B') if n in os.environ))")
@@ -161,7 +161,7 @@ def test_validate_takes_the_file_itself(user):
     assert "SKILL.md:3:22: warning: not valid YAML" in colon.errors, colon
     assert "valid" in user.ssb("validate", "SKILL.md", cwd=top / "word-count").ok().text
     assert user.ssb("validate", top / "greeter/manifest.yaml").ok().errors == ""
-    (top / "greeter/skill.py").unlink()  # now it is a manifest like any other, and a bad one
+    (top / "greeter/skill.py").unlink()  # now manifest.yaml counts as an ordinary, invalid manifest
     r = user.ssb("validate", top / "greeter/manifest.yaml")
     assert r.code == 1 and "entrypoint is missing" in r.errors, r
     out = user.mkdir("out")
@@ -188,7 +188,7 @@ def test_a_sidecar_that_cannot_be_seen(user):
 
 def test_the_owners_sidecar(ssb):
     """The owner's sidecar grants its permissions to the directory that it names, or to a directory
-    that was approved with it. Another directory of the same name gets nothing."""
+    that was approved together with the sidecar. Another directory of the same name gets nothing."""
     top = place(ssb, "notes-sync")
     stranger = ssb.mkdir("downloads") / "notes-sync"
     shutil.copytree(top / "notes-sync", stranger)

@@ -286,8 +286,8 @@ def test_overlapping_runs_share_the_protection(ssb):
 
 
 def test_run_begins_while_another_removes_its_names(ssb):
-    """A run begins while another one, which has locked its placeholder, removes it: the new run
-    waits, and then makes its own placeholder."""
+    """While a run begins, another run has locked its own placeholder and removes it: the new run
+    waits, and then makes a new placeholder."""
     d = ssb.mkdir("shared")
     look = ["--", "sh", "-c", f"stat -c %a:%s {d}/.envrc; {{ echo evil > {d}/.envrc; }} 2>&-; "
             f"test -e {d}/.envrc && echo held"]
