@@ -519,7 +519,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	{ IN_ALL, TO_ANY, DENY(EPERM),
 	  "unshare setns mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount "
 	  "open_tree open_tree_attr mount_setattr statmount listmount" },
-	/* Large interfaces of the kernel, which are often attacked. */
+	/* Large interfaces of the kernel. */
 	{ IN_ALL, TO_ANY, DENY(EPERM),
 	  "bpf perf_event_open userfaultfd fanotify_init fanotify_mark lookup_dcookie modify_ldt" },
 	/* Calls for the administrator; programs try some of them. */

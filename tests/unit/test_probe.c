@@ -222,7 +222,7 @@ static void test_groups_always_answer(void **state)
 	assert_int_equal(n == 0, groups[0] == '\0');
 }
 
-/* If the user is a member of "sudo", the hint says so; without that group, it does not. */
+/* probe_risky_groups() reports "sudo" for a member, and nothing without that group. */
 static void test_groups_of_a_member(void **state)
 {
 	char groups[64];

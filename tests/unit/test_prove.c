@@ -1,5 +1,5 @@
 /* test_prove.c - unit tests of how ssb_prove() judges its attacks. The payload runs in fake
- * sandboxes: a plain fork (no attack may then count as blocked), a process that only cannot fork,
+ * sandboxes: a plain fork (no attack may then count as blocked), a process that cannot fork,
  * and a process that dies. The linker replaces sandbox_run_payload() with our own; the real one is
  * tested end to end. */
 #include "unit.h"

@@ -3,7 +3,8 @@
 #include "base/own.h"
 #include "policy/secrets.h"
 
-/* The name of a variable alone decides whether its value is a secret. */
+/* Each variable is classified by its name alone: no secret, perhaps a key of the skill itself, a
+ * secret of the owner, or a known credential. */
 static void test_names_of_secrets(void **state)
 {
 	static const struct {

@@ -158,8 +158,8 @@ static void test_deeper_than_there_are_fds(void **state)
 	reap_all();
 }
 
-/* The tree is so deep that the walk runs out of stack: it counts as moving. The processes end after
- * 60 s if the test is aborted. */
+/* The tree is so deep that the walk would run out of stack: it counts as moving. The processes end
+ * after 60 s if the test is aborted. */
 static void test_deeper_than_there_is_stack(void **state)
 {
 	static const char DEEPER[] = "[ $1 = 0 ] && echo || sh -c \"$0\" \"$0\" $(($1 - 1)) & "
