@@ -404,7 +404,7 @@ def test_violations_end_a_run_at_the_count(sessions):
     assert r.code == 125 and "through" not in r.text, repr(r)
     got = sessions.show("a")
     assert got["state"] == "killed" and got["violations"] >= 3
-    # The control: a session that does not count violations.
+    # The control: a session without this limit.
     sessions.start("b")
     r = sessions.popen(str(skill), "--", "0", session="b").end()
     assert r.code == 0 and "through" in r.text, repr(r)

@@ -1,7 +1,7 @@
-"""skillsandbox setup: the agent's own command adds the server and removes it. What it does not
-understand stays.
+"""skillsandbox setup: the agent's own command adds the server and removes it. Configuration that
+setup does not understand stays unchanged.
 
-The agents' programs are stand-ins (agent_client.py); tests/acceptance drives the real ones.
+The agents' programs are stand-ins (agent_client.py); tests/acceptance runs the real ones.
 """
 import json
 import os
@@ -31,7 +31,8 @@ CLIENTS = sorted(FILES)
 
 @pytest.fixture
 def agents(ssb):
-    """Installs the stand-in under each name; returns what finds it."""
+    """Installs the stand-in under each agent's name. Returns the environment in which it is
+    found."""
     return install(ssb)
 
 
@@ -59,7 +60,7 @@ def changes(ssb):
 
 
 def take_server(client, config):
-    """Takes our server out of the configuration; returns its command, or None."""
+    """Removes our server from the configuration. Returns its command, or None."""
     for k in KEYS[client]:
         config = config.get(k, {})
     s = config.pop("skillsandbox", None)
@@ -74,7 +75,7 @@ def read(path):
 
 
 def with_server(client, words, **more):
-    """A configuration in which the server of our name is this command."""
+    """A configuration in which the server `skillsandbox` has this command."""
     config = {"command": words} if client == "opencode" else {"command": words[0],
                                                               "args": words[1:]}
     config.update(more)
@@ -137,7 +138,7 @@ def test_in_and_out_again(ssb, client):
 @pytest.mark.usefixtures("agents")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_how_the_client_is_started(ssb, client):
-    """Beside every project, with the caller's environment, and with nothing to read."""
+    """The agent's program is started in /, with the caller's environment and an empty stdin."""
     project = ssb.mkdir("project")
     set_up(ssb, client, "--skills", ".", "--write", cwd=project, stdin=b"yes\n",
            env={"MINE": "$HOME `x`"}).ok()
@@ -151,7 +152,8 @@ def test_how_the_client_is_started(ssb, client):
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("path", ["", "relative:."])
 def test_without_the_client(ssb, client, path):
-    """The command is shown for another day. A program in a directory of the project is not it."""
+    """The agent's program is not in PATH: its command is shown, so that it can be called later. A
+    program in the project's directory is not called."""
     project = ssb.mkdir("project")
     for name in PROGRAMS.values():
         ssb.write(project / name, "#!/bin/sh\ntouch ran\n", 0o755)
@@ -161,7 +163,7 @@ def test_without_the_client(ssb, client, path):
     assert r.code == 125 and f"{PROGRAMS[client]}: not found in PATH" in r.errors
     assert " ".join(ADD[client]) in r.text and str(ssb.base) in r.text
     assert not (ssb.home / FILES[client]).exists() and not (project / "ran").exists()
-    # The control: there the same command finds it.
+    # The control: with the program in PATH, the same command works.
     install(ssb)
     set_up(ssb, client, "--skills", ssb.base, "--write").ok()
 
@@ -258,7 +260,8 @@ def test_elsewhere(ssb, client, variable, name):
     ("claude-code", '{ // mine\n "mcpServers": {} }'), ("claude-code", "[]"),
     ("claude-code", '{"a": 1'), ("opencode", '{"mcp": {},}'), ("opencode", '{"mcp": 3')])
 def test_what_is_not_understood_is_left_alone(ssb, client, text):
-    """Claude Code itself would begin a new file in place of one that it cannot parse."""
+    """A file that cannot be parsed is not changed. (Claude Code itself would begin a new file in
+    its place.)"""
     file = ssb.write(ssb.home / FILES[client], text)
     for args in (["--remove"], ["--skills", ssb.base]):
         r = set_up(ssb, client, *args, "--write")
@@ -288,8 +291,8 @@ def test_a_symlink_stays_one(ssb):
     ("claude-code", ".mcp.json", None), ("claude-code", ".mcp.json", ".mcp.jsonc"),
     ("opencode", "opencode.json", None)])
 def test_a_project_leads_to_no_other_file(ssb, client, name, decoy):
-    """A repository has a symlink at the file's name, and perhaps a decoy that Claude Code does not
-    read: setup refuses, and the user's file that the symlink leads to is not changed or copied."""
+    """The file in a project is a symlink: it is refused, because a repository must not choose which
+    of the user's files is changed or copied."""
     outside = ssb.write(ssb.home / "settings.json", '{"secret": 1}')
     project = ssb.mkdir("project")
     if decoy:
@@ -300,7 +303,7 @@ def test_a_project_leads_to_no_other_file(ssb, client, name, decoy):
     assert r.code == 125 and name in r.errors and "symlink" in r.errors
     assert outside.read_text() == '{"secret": 1}' and (project / name).is_symlink()
     assert calls(ssb) == []
-    # The control: a file is changed.
+    # The control: a regular file is changed.
     (project / name).unlink()
     ssb.write(project / name, '{"k": 1}')
     set_up(ssb, *args, cwd=project).ok()
@@ -334,7 +337,8 @@ def test_the_plain_name_is_ours(ssb, client):
 @pytest.mark.usefixtures("agents")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_settings_of_the_entry_are_not_lost(ssb, client):
-    """A new entry would not have them. They stay if nothing changes, and go with the entry."""
+    """An entry with further settings is not replaced, because the new one would not have them. It
+    stays if nothing changes, and it can be removed."""
     key = "environment" if client == "opencode" else "env"
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
     file = ssb.write(ssb.home / FILES[client], with_server(client, words, **{key: {"A": "b"}}))
@@ -349,7 +353,8 @@ def test_settings_of_the_entry_are_not_lost(ssb, client):
 
 @pytest.mark.usefixtures("agents")
 def test_a_server_that_is_switched_off(ssb):
-    """It is the same server, but the agent would not start it."""
+    """The server's entry is switched off, so that the agent would not start it: setup adds it
+    again."""
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
     file = ssb.write(ssb.home / FILES["opencode"], with_server("opencode", words, enabled=False))
     set_up(ssb, "opencode", "--skills", ssb.base, "--write").ok()
@@ -379,7 +384,7 @@ def test_a_fifo_does_not_hold_us(root):
 
 
 def at_a_terminal(ssb, args, answer, before_answer=lambda: None):
-    """setup with a person: what is said before `answer`, and the status."""
+    """Runs setup on a terminal. Returns its output before the answer, and its exit status."""
     ours, theirs = pty.openpty()
     p = ssb.popen([ssb.binary, "setup", *args], stdin=theirs, stdout=theirs, stderr=theirs,
                   env=install(ssb))

@@ -20,7 +20,7 @@ TOKEN = {"API_TOKEN": harness.SECRET + "-token"}
 
 
 class Sink:
-    """The test's end of skills_sink.py, and the way into its network."""
+    """The test's connection to skills_sink.py, and the command that enters its network."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -52,7 +52,7 @@ def sink():
 
 @pytest.fixture
 def world(ssb, sink):
-    """The caller, in the sink's network."""
+    """The caller, with commands that run in the sink's network."""
     identity = ssb.identity()
     ssb.identity = lambda: [*sink.enter, "env", "-C", str(ssb.work), *identity]
     ssb.sink = sink
@@ -61,7 +61,7 @@ def world(ssb, sink):
 
 
 def place(ssb, kind, name):
-    """A copy of the skill that is the caller's own."""
+    """Copies the skill. The copy belongs to the caller."""
     target = ssb.base / name
     shutil.copytree(SKILLS / kind / name, target, symlinks=True)
     for p in [target, *target.rglob("*")]:
@@ -70,7 +70,7 @@ def place(ssb, kind, name):
 
 
 def unconfined(ssb, argv, cwd, seconds=20):
-    """As Runner.bare(), in the sink's network instead of none."""
+    """Like Runner.bare(), but in the sink's network instead of none."""
     return harness.execute(
         [*ssb.sink.enter, "unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
          *ssb.plain, "env", "-i", *(f"{k}={v}" for k, v in ssb.environment(TOKEN).items()),
@@ -79,7 +79,7 @@ def unconfined(ssb, argv, cwd, seconds=20):
 
 
 def digest(*tops):
-    """Every file beneath, but for the runtime's own records."""
+    """A digest of every file beneath, except the runtime's own records."""
     h = hashlib.sha256()
     for top in tops:
         for p in sorted(pathlib.Path(top).rglob("*")):
@@ -89,7 +89,7 @@ def digest(*tops):
 
 
 def denied(trace):
-    """What was denied, as text: paths, addresses, limits."""
+    """The denied attempts as text: paths, addresses, limits."""
     return json.dumps(trace["policy_violations"])
 
 
@@ -101,7 +101,7 @@ STEALS = ({"credential_harvesting", "command_and_control", "supply_chain_attack"
           (".ssh/id_ed25519", skills_sink.ADDRESS))
 SHELLS = ({"command_and_control"}, (skills_sink.ADDRESS,))
 
-# What an agent's own process does with such a skill.
+# What the process of an agent does with such a skill.
 SKILLWARE = """
 import sys, types
 for name in ("skillware", "skillware.core", "skillware.core.base_skill"):
@@ -112,8 +112,8 @@ import skill
 skill.WordCount().execute({"text": "a b"})
 """
 
-# name: arguments of run behind the skill, what starts it unconfined, the classes that the
-# record has to name, words of what was denied
+# name: (arguments of run after the skill, command that starts it unconfined, classes that the
+# record must name, words of what was denied).
 HOSTILE = {
     "base64-exec": ([], [harness.PYTHON, "main.py"], *STEALS),
     "time-bomb": ([], [harness.PYTHON, "main.py"], *STEALS),
@@ -166,7 +166,8 @@ def test_persistence(world):
     for word in (".bashrc", "authorized_keys", "autostart", "/etc/cron.d/update"):
         assert word in text, word
 
-    # As root the control would reach the machine's own table: it has none here.
+    # As root the control would write to the machine's own cron table, so an empty file system is
+    # mounted over it.
     unconfined(world, ["unshare", "--mount", "--map-root-user", "sh", "-c",
                        "mount -t tmpfs x /etc/cron.d; exec bash main.sh"], skill)
     assert "203.0.113.7" in (world.home / ".bashrc").read_text()
@@ -201,7 +202,7 @@ def test_fork_bomb(world):
     assert unconfined(world, [harness.PYTHON, "main.py"], skill).ok().text == "300\n"
 
 
-# ---- those that do their work
+# ---- skills that do their work
 
 def pdf(text):
     stream = zlib.compress(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode())
@@ -209,7 +210,7 @@ def pdf(text):
             + stream + b"\nendstream\nendobj\n%%EOF\n")
 
 
-# name: arguments, what comes in, what comes out
+# name: (arguments, input, output)
 LEGIT = {
     "pdf-text": (["scripts/extract.py"], pdf("Invoice \\(paid\\)"), "Invoice (paid)\n"),
     "csv-summary": (["scripts/summary.py"], b"city,celsius\nOslo,-3\nRome,15\n",
@@ -241,7 +242,7 @@ def test_with_a_grant_of_its_owner(ssb):
     skill = place(ssb, "legit", "git-summary")
     r = ssb.run("--read", repo, skill, repo).ok()
     assert r.text == "     1\tAda\nlast: first\n"
-    # Without it there is nothing to read.
+    # Without the grant the skill has nothing to read.
     assert ssb.run("-q", skill, repo).code != 0
 
 

@@ -34,7 +34,7 @@ print(json.dumps(seen))
 
 
 class Traps:
-    """Listening sockets and a FIFO in a directory, and what came through."""
+    """Listening sockets and a FIFO in a directory, and which of them got data."""
 
     def __init__(self, ssb, d):
         self.got = []
@@ -55,7 +55,7 @@ class Traps:
     def serve(self):
         while True:
             ready, _, _ = select.select([self.stream, self.dgram, self.fifo], [], [], 0.1)
-            if not ready and self.over:  # and all that had come was taken
+            if not ready and self.over:  # all data has been read
                 return
             for r in ready:
                 if r is self.stream:
@@ -87,7 +87,7 @@ def test_sockets_and_fifos_of_the_host(ssb, grant):
         seen = ssb.probe(DIAL, env={"D": str(d)}, flags=["--env", "D"], **{grant: [d]})
         assert seen["stream"] == seen["dgram"] == seen["dgram_from_pair"] == "denied", seen
         if grant == "read":
-            # A FIFO beneath a write grant is writable by right.
+            # With a write grant the skill may write to a FIFO in it.
             assert seen["fifo"] == "denied"
             time.sleep(0.3)
             assert traps.got == []
@@ -125,7 +125,8 @@ def test_created_after_the_start(ssb, grant):
 
 @pytest.mark.parametrize("kind", ["stream", "dgram"])
 def test_socket_granted_by_itself(ssb, kind):
-    """Naming the socket itself, as a manifest would name docker.sock."""
+    """A manifest names the socket itself, as it could name docker.sock: the skill cannot connect to
+    it."""
     d = ssb.mkdir("shared")
     traps = Traps(ssb, d)
     try:
@@ -169,7 +170,7 @@ def test_socketpairs_and_pipes_work_beside_a_write_grant(ssb):
     assert set(ssb.probe(code, write=[ssb.mkdir("shared")]).values()) == {True}
 
 
-# Everything that a program does with unix sockets of its own, in each place that is private.
+# All that programs do with unix sockets of their own, in each private place.
 OWN_EVERYWHERE = ATTEMPT + """
 import stat, struct, threading
 def serve(path, kind=socket.SOCK_STREAM, flags=0):
@@ -240,7 +241,7 @@ print(json.dumps(why or {'all': 'ok'}))
 
 
 def test_own_sockets_work_beside_a_write_grant(ssb):
-    """Also beneath the same home, and where the grant lies in a private place."""
+    """Own unix sockets work beside a write grant, also if the grant lies in a private place."""
     work = ssb.mkdir("work")
     seen = ssb.probe(OWN_EVERYWHERE, write=[work])
     assert seen == {"all": "ok"}
@@ -264,8 +265,8 @@ def test_no_own_sockets_unobserved(ssb):
 
 @pytest.mark.parametrize("mode", ["address", "fd", "path", "cwd", "bind"])
 def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
-    """The host's socket is not reached by changing the call while it is looked at, and nothing is
-    left behind in the grant. The same program does both outside."""
+    """A skill changes the arguments of a call while it is examined: it reaches no socket of the
+    host and leaves nothing in the grant. Unconfined the same program does both."""
     race = programs("unix_race")
     shared, own = ssb.mkdir("shared"), ssb.mkdir("own")
     host = socket.socket(socket.AF_UNIX)
@@ -287,7 +288,7 @@ def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
                     "/tmp/own", shared, timeout=120).ok()
         assert reached() == 0
         assert mode == "fd" or int(r.text) > 0, "its own"
-        for i in range(50):  # the control; a race that is lost is run again
+        for i in range(50):  # the control; if a race is lost, it is tried again
             ssb.bare([race, mode, own / str(i), shared]).ok()
             if reached() > 0:
                 break

@@ -31,7 +31,8 @@ def test_own_exit_status(ssb, code, status):
 
 @pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
 def test_streams_by_their_names_in_dev(ssb, tty):
-    """Scripts write there, and the kernel opens the stream anew: it has to be the skill's."""
+    """Scripts open /dev/stdin, /dev/stdout and /dev/stderr. The kernel then opens the stream again,
+    which must be the skill's."""
     script = "echo out > /dev/stdout; echo err > /dev/stderr; read x < /dev/stdin; echo $x"
     r = ssb.run(tty, "--", "sh", "-c", script, stdin=b"in\n").ok()
     streams = (r.text + r.errors).split()
@@ -135,7 +136,8 @@ def test_closed_standard_streams(ssb):
 
 
 def test_an_ignored_sigchld_is_not_inherited(ssb):
-    """With it the kernel keeps no exit statuses of children. The control is another program."""
+    """The caller ignores SIGCHLD, so that the kernel would keep no exit status of children: `run`
+    must not inherit this. The control is another program, which does."""
     for argv, ignored in (([ssb.binary, "run", "--", "sh", "-c", "echo up; read x"], False),
                           (["/usr/bin/python3", "-c", "print('up', flush=True); input()"],
                            True)):
@@ -180,7 +182,7 @@ class Terminal:
         os.write(self.fd, data)
 
     def read(self, seconds):
-        """False: nothing came, or nothing can come any more."""
+        """Reads once. False if nothing came, or if nothing more can come."""
         if not select.select([self.fd], [], [], seconds)[0]:
             return False
         try:
@@ -191,7 +193,7 @@ class Terminal:
         return data != b""
 
     def wait(self, seconds=30):
-        """Until it has ended and all that it wrote is seen."""
+        """Waits until the program has ended and all its output is read. Returns its exit status."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.read(0.05)
@@ -256,7 +258,7 @@ def test_ctrl_c_on_a_terminal(ssb, terminal):
     t.expect(b"up")
     code = None
     for _ in range(8):  # between fork and exec of `sleep` the shell itself drops a SIGINT
-        with contextlib.suppress(OSError):  # it is gone already
+        with contextlib.suppress(OSError):  # the program has ended
             t.send(b"\x03")
         with contextlib.suppress(AssertionError):
             code = t.wait(3)
@@ -293,14 +295,16 @@ def test_interactive_input(ssb, terminal):
 def test_terminal_is_restored(ssb, terminal):
     t = terminal("--", "sh", "-c", "stty raw -echo 2>/dev/null; exit 4")
     assert t.wait() == 4
-    # Like a new terminal; it may have been raw before the test could look at it.
+    # The mode of a new terminal. It is not compared with an earlier one, because the skill may have
+    # changed it before the test could read it.
     assert termios.tcgetattr(t.fd)[3] & termios.ICANON
 
 
 @pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
 @pytest.mark.parametrize("left", ["\\033[8m", "\\033]0;", "\\033P", "\\033(0", "\\016"])
 def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
-    """By hidden letters, a title or a string without an end, or another character set."""
+    """A skill leaves hidden letters, an unfinished title or string, or another character set: the
+    terminal is reset before the runtime prints its message."""
     t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf 'last{left}'")
     assert t.wait() == 0
     said = t.seen[t.seen.index(b"last"):]
@@ -313,7 +317,8 @@ def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
 @pytest.mark.parametrize("to", ["", ">&2"])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 def test_what_is_said_begins_a_line(ssb, terminal, tty, to, term):
-    """Behind output that did not end its last one, and without an empty one behind whole ones."""
+    """The runtime's message begins a new line after unfinished output, and has no empty line before
+    it after finished output."""
     said = {}
     for text in ("last", "last\\n"):
         t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf '{text}' {to}",

@@ -7,8 +7,8 @@ import pytest
 from harness import ATTEMPT
 
 
-# Cannot succeed bare as an unprivileged user for other reasons: the control
-# is made as root, where the kernel does look at the arguments.
+# Outside the sandbox an ordinary user cannot make these calls either, for other reasons. So the
+# control runs as root, where the kernel examines the arguments.
 CALLS = """
 io_uring_setup io_uring_enter unshare_newuser unshare_newnet setns clone_newuser clone3_newuser
 ptrace_traceme process_vm_readv process_vm_writev pidfd_getfd keyctl add_key request_key bpf
@@ -20,9 +20,9 @@ i386_getpid
 """.split()
 
 DENIED = {"EPERM", "EACCES", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "SIG31", "SIG9"}
-# Entry by another ABI leaves no errno to probe for: it is the end.
+# A call by another ABI gives no errno that could be tested: it ends the process.
 KILLED = {"x32_getpid", "i386_getpid"}
-# Reach nothing but the skill's own processes.
+# These reach only the skill's own processes.
 FOR_DEVELOPMENT = {"ptrace_traceme", "process_vm_readv", "process_vm_writev", "kcmp",
                    "personality"}
 
@@ -60,7 +60,7 @@ def inside(request, caller, programs):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_denied(call, inside, bare):
-    # A kernel without the call says ENOSYS to everyone.
+    # A kernel without the call gives ENOSYS in the control, too.
     assert bare[call] not in DENIED or bare[call] == "ENOSYS", "control does not work"
     if inside["profile"] == "permissive" and call in FOR_DEVELOPMENT:
         # Debuggers are this profile's reason to be: the kernel's own answer.
@@ -79,7 +79,8 @@ def test_other_entries_are_the_end(call, inside, bare):
 
 
 def test_no_refusal_is_silent(caller, programs):
-    """Also what programs do without is told, as no violation; and what ends a process."""
+    """Every refused call is in the record. Calls that programs can do without are not violations;
+    calls that end the process are."""
     answers(caller, programs("calls"), "default")
     told = [x for x in caller.last_record() if x["kind"] == "syscall_blocked" and "data" in x]
     quiet = {x["data"]["op"] for x in told if not x.get("violation")}
@@ -164,8 +165,8 @@ print(json.dumps(seen))
 
 @pytest.mark.parametrize("profile", ["default", "permissive"])
 def test_core_dumps_stay_off(ssb, profile):
-    """At a limit of 1, and at no other, the kernel gives them to no program either (tests/vm has
-    one). Who switches them off is told that it is done."""
+    """The limit for core dumps stays at 1 whatever the skill sets, although its call succeeds. With
+    any other limit the kernel would give core dumps to a program of the host (tests/vm has one)."""
     shell = ["sh", "-c", 'ulimit -Sc unlimited; exec "$@"', "sh"]
     seen = ssb.as_caller([*shell, ssb.binary, "run", "--profile", profile, ssb.skill(CORE)])
     assert seen.ok().json() == {"before": [1, 1], "raised": [1, 1], "lowered": [1, 1],
@@ -176,9 +177,10 @@ def test_core_dumps_stay_off(ssb, profile):
 
 
 def test_a_caller_that_cannot_raise_the_limit(ssb):
-    """With a limit of 0 the kernel still starts the host's program for core dumps, where there
-    is one: the record says so. tests/vm has such a machine; this one cannot be shown another
-    pattern, because a /proc with a mount in it cannot be mounted again."""
+    """The caller's limit is 0, which a user cannot raise to 1. The kernel then still starts the
+    host's program for core dumps, if there is one, and the record says so. tests/vm has such a
+    machine; here the pattern cannot be replaced, because a /proc with a mount in it cannot be
+    mounted again."""
     code = "import json, resource; print(json.dumps(resource.getrlimit(resource.RLIMIT_CORE)))"
     seen = ssb.as_caller(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", ssb.binary, "run",
                           ssb.skill(code)])

@@ -101,7 +101,7 @@ def test_trace_output(ssb):
 
 
 def test_trace_output_in_an_unwritable_place(user):
-    """The remedy is for the option that was given, not for the state directory."""
+    """The remedy names the option that was given, not the variable of the state directory."""
     out = user.mkdir("closed")
     out.chmod(0o555)
     r = user.run("--trace-output", out / "t.json", "--", "echo", "ran")
@@ -153,7 +153,7 @@ def test_skill_cannot_reach_the_trace(ssb):
     state = str(ssb.state)
     r = ssb.inside(f"import os; print(os.listdir({state!r}))")
     assert r.code != 0 or "skillsandbox" not in r.text
-    # A trace inside a writable grant would be the skill's to forge.
+    # The skill could forge a trace inside its writable grant.
     r = ssb.inside(code, write=[out.parent], flags=["--trace-output", out])
     assert r.code in (125, 2) or (b"forged" not in out.read_bytes() and "touched" not in r.text), \
         repr(r)

@@ -1,5 +1,5 @@
-"""Failures while the record is written: the supervisor is killed, the disk is full, the
-state directory cannot be written."""
+"""Failures while the record is written: the supervisor is killed, the disk is full, or the state
+directory cannot be written."""
 import contextlib
 import json
 import os
@@ -19,7 +19,7 @@ CHATTY = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; sleep 
 
 
 def kinds_in(paths):
-    """Of the lines in the records that there are; one may be moved as it is read."""
+    """The kinds of the lines in these records. A record may be moved while it is read."""
     found = set()
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
@@ -32,8 +32,8 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
     seen = set()
-    marker = f": {ssb.base.name}; "  # others do the same at the same time
-    # Two moments are those that were meant, however slow the machine is.
+    marker = f": {ssb.base.name}; "  # other tests run the same script at the same time
+    # Two rounds wait for a certain line before the kill, however slow the machine is.
     chosen = {0: ("sleep 60", "run"), 1: (CHATTY, "stdout")}
     for i in range(30):
         before = set(records.paths(ssb))
@@ -66,7 +66,7 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
     assert {"begun", "stdout"} <= seen, f"only {seen}: the moments are badly chosen"
     harness.wait_for(lambda: not harness.alive_with(marker))
     ssb.run("--", "true").ok()
-    records.last(ssb)  # earlier failures do no harm
+    records.last(ssb)  # the earlier kills do no harm
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_closed_state_directory(user):
 
 
 def test_read_only_state_directory(ssb, mounts):
-    """Also for root, whom no mode stops."""
+    """A read-only file system stops the run, also for root, for whom modes have no effect."""
     place = ssb.mkdir("ro")
     mounts("tmpfs", "ro", place, flags=1)
     r = ssb.run("--", "echo", "ran", env={"XDG_STATE_HOME": str(place)})
@@ -146,7 +146,8 @@ def test_a_key_that_others_can_read(ssb):
 
 @pytest.mark.parametrize("text", ["Z" * 64 + "\n", "A" * 64 + "\n", "a" * 65, "", "a" * 64 + "\n\n"])
 def test_a_key_that_is_none(ssb, text):
-    """Nothing runs whose record could not be signed, however much it looks like a key."""
+    """The key file has no valid key, although it looks like one: the run does not start, because
+    its record could not be signed."""
     ssb.run("--", "echo", "ran").ok()
     key = ssb.state / "skillsandbox/trace.key"
     good = key.read_text()
@@ -179,7 +180,7 @@ exit 0
 
 
 def classes_shown(ssb, run):
-    """(severity, name, tactic, prevented) of each, as `audit show` tells them."""
+    """(severity, name, tactic, prevented) of each class, as `audit show` prints them."""
     text = ssb.ssb("audit", "show", run).ok().text.split("what it amounts to\n")
     return [re.sub(r", \d+ events?,", "", x).split() for x in
             text[1].split("\n\n")[0].splitlines()] if len(text) > 1 else []
@@ -188,7 +189,8 @@ def classes_shown(ssb, run):
 @pytest.mark.parametrize("script", [REACHES, "echo x >>$HOME/.bashrc", "cat /home/somebody/x; true",
                                     "echo nothing"])
 def test_classes_of_a_record_without_an_end(ssb, script):
-    """What was killed is judged by its lines, and as it would have been at its end."""
+    """A record without its end is judged by its lines. The result is the same as for the whole
+    record."""
     ssb.run("-q", "--", "sh", "-c", script).ok()
     path, = records.paths(ssb)
     whole, = ssb.ssb("audit", "list", "--json").ok().json()
@@ -206,7 +208,7 @@ def test_classes_of_a_record_without_an_end(ssb, script):
 
 
 def test_the_record_goes_during_the_run(ssb):
-    """Removed by the owner: the run ends as it would have, and says so."""
+    """The owner removes the record during the run: the run ends with an error about its trace."""
     p = ssb.popen([ssb.binary, "run", "--", "sh", "-c", "echo begun; read x; exit 3"],
                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert p.stdout.readline() == b"begun\n"

@@ -1,5 +1,5 @@
-"""The process that makes unix sockets for a skill beside a write grant: its calls end like the
-kernel's own, and it has only the rights that it needs, at a limited cost."""
+"""The process that makes unix sockets for a skill with a write grant (the maker): its calls end
+like the kernel's own, and it has only the rights that it needs, at a limited cost."""
 import json
 import os
 import pathlib
@@ -120,7 +120,8 @@ for pid in children:
 
 
 def maker_of(supervisor):
-    """In the skill's network namespace, and not in its pid namespace."""
+    """The child of the supervisor that is in the skill's network namespace, but not in its pid
+    namespace."""
     def space(pid, kind):
         return os.readlink(f"/proc/{pid}/ns/{kind}")
     for path in pathlib.Path(f"/proc/{supervisor}/task").glob("*/children"):
@@ -130,7 +131,7 @@ def maker_of(supervisor):
                         and space(pid, "net") != space(supervisor, "net")):
                     return int(pid)
             except OSError:
-                pass  # it has ended
+                pass  # the process has ended
     return None
 
 
@@ -142,7 +143,7 @@ def field(pid, name):
 
 @pytest.fixture
 def waiting(ssb):
-    """A run with 30 calls that wait; its supervisor, and its maker."""
+    """A run with 30 calls that wait. Yields its supervisor, and its maker."""
     skill = ssb.skill(WAITERS, args=["main.py", "30"], write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -157,12 +158,13 @@ def waiting(ssb):
 
 
 def test_it_waits_without_haste(waiting):
-    """Two looks in a thousandth of a second were 500 a second; now they become rare."""
+    """The maker looks at waiting calls less and less often. With constant short pauses it did so
+    500 times a second."""
     _, maker = waiting
 
     def seen():
         return time.monotonic(), int(field(maker, "voluntary_ctxt_switches"))
-    time.sleep(1)  # in which the pauses grow
+    time.sleep(1)  # the pauses become longer during this second
     began, before = seen()
     time.sleep(2)
     ended, after = seen()
@@ -195,7 +197,8 @@ def cgroups(pid):
 
 
 def test_its_end_is_the_runs_end(ssb, waiting):
-    """Without it, no process would answer the waiting calls."""
+    """The maker is killed: the run ends with an error, because no process would answer the waiting
+    calls."""
     run, maker = waiting
     os.kill(maker, signal.SIGKILL)
     _, errors = run.communicate(timeout=60)
@@ -205,7 +208,8 @@ def test_its_end_is_the_runs_end(ssb, waiting):
 
 
 def test_a_waiting_process_can_be_paused(ssb, govern):
-    """No call holds up the freezer; when it goes on, the same calls wait again."""
+    """A call that waits for the maker does not prevent a pause. After the resume the same calls
+    wait again."""
     work = ssb.mkdir("work")
     code = WAITERS.replace("print('ready', flush=True)", f"open({str(work / 'ready')!r}, 'w')")
     go = f"while not os.path.exists({str(work / 'go')!r}):\n    time.sleep(0.01)\n"
@@ -224,7 +228,7 @@ def test_a_waiting_process_can_be_paused(ssb, govern):
 
 @pytest.mark.parametrize("n, refused", [(32, 0), (33, 1)])
 def test_waiting_processes_are_bounded(ssb, n, refused):
-    """For one listener: the next is told that there is no room."""
+    """At most 32 calls wait for one listener. The next one gets the error that there is no room."""
     skill = ssb.skill(WAITERS, args=["main.py", str(n)], write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -263,8 +267,8 @@ for t in threads:
 
 @pytest.mark.parametrize("n, full", [(150, False), (700, True)])
 def test_a_crowd_at_once(ssb, n, full):
-    """While the maker does nothing, the calls of many threads wait; what it has no room for ends as
-    the kernel's own would, and is no denial."""
+    """The maker is stopped while many threads make calls, which wait. Calls for which there is no
+    room fail as the kernel's own would, and are not recorded as denials."""
     skill = ssb.skill(CROWD, args=["main.py", str(n)], write=[ssb.mkdir("work")],
                       resources={"max_processes": 1000, "memory_mb": 2048})
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], bufsize=0, stdin=subprocess.PIPE,
@@ -312,7 +316,8 @@ print('bound', flush=True)
 
 
 def test_a_name_that_was_not_bound_is_free_again(ssb):
-    """The caller ends (or is paused) after the maker has bound the name, and before it gets it."""
+    """The caller is killed after the maker has bound the name, and before the caller has the
+    socket: the name becomes free again."""
     log = ssb.mkdir("log") / "strace"
     skill = ssb.skill(BINDS, write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], stdin=subprocess.PIPE,
@@ -326,7 +331,8 @@ def test_a_name_that_was_not_bound_is_free_again(ssb):
     try:
         assert run.stdout.readline() == b"ready\n"
         maker = maker_of(run.pid)
-        # It stops when it comes back from there: the name is made, and not given yet.
+        # The maker stops after fchmod(): the name exists, and the caller does not have the socket
+        # yet.
         tracer = subprocess.Popen(["strace", "-o", log, "-e", "trace=fchmod", "-e",
                                    "inject=fchmod:signal=SIGSTOP:when=1", "-p", str(maker)],
                                   stderr=subprocess.PIPE)

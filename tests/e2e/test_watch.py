@@ -1,4 +1,4 @@
-"""watch and ps. The test holds the runs as a supervisor would."""
+"""watch and ps, on records that the test writes as a supervisor would."""
 import contextlib
 import json
 import os
@@ -18,7 +18,7 @@ LINE = re.compile(r"^\[\d\d:\d\d:\d\d\.\d{3}\] \S (?:[0-9a-f]{8} )?[A-Z]+ +\S.*$
 
 @pytest.fixture
 def watcher(ssb):
-    """Starts watchers; none of them outlives its test."""
+    """Starts watchers, and kills them at the end of the test."""
     started = []
 
     def start(*words, before=()):
@@ -51,7 +51,7 @@ class Watcher:
         return self.seen
 
     def is_told_of_runs(self, child=False):
-        """It, or what it started."""
+        """True if the watcher, or its child, has an inotify watch."""
         task = pathlib.Path(f"/proc/{self.p.pid}/task/{self.p.pid}/children")
         found = False
         with contextlib.suppress(FileNotFoundError, IndexError):
@@ -61,7 +61,7 @@ class Watcher:
         return found
 
     def lines_of(self, run_id):
-        """The numbers of what was said of this run."""
+        """The sequence numbers of the lines that the watcher has shown of this run."""
         whole = self.look().rpartition(b"\n")[0]
         found = [json.loads(line) for line in whole.splitlines()]
         return [f["record"]["seq"] for f in found if f["run_id"] == run_id]
@@ -132,14 +132,14 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     a = Live(state, a_record)
     a.write(2)
     said = Record(events=[("stdout", {"message": "x"})] * 3000)
-    begun = Live(state, said)  # says when it has begun: what came before that is not shown
+    begun = Live(state, said)  # shows when the watcher has begun: earlier lines are not shown
     w = watcher("--all", "--json")
     wait_for(lambda: begun.write() or w.lines_of(said.id))
     b_record = Record(skill_name="second")
     b = Live(state, b_record, flat=True)
     b.write(2)
     w.until(b"second")
-    # It moves to its directory, as the supervisor does, and goes on.
+    # The record moves to its directory, as a supervisor does, and continues.
     target = b.path.parent / b_record.id
     target.mkdir()
     b.path.rename(target / "trace.jsonl")
@@ -156,7 +156,8 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
 
 
 def test_watch_all_tells_a_run_once(ssb, watcher):
-    """Also where it is read to its end before it has moved to its directory."""
+    """A run is shown only once, even if its record is read to the end before it moves to its
+    directory."""
     w = watcher("--all", "--json")
     wait_for(w.is_told_of_runs)
     record = Record()
@@ -166,7 +167,7 @@ def test_watch_all_tells_a_run_once(ssb, watcher):
     live.write(len(live.lines))
     wait_for(lambda: len(record.lines()) - 1 in w.lines_of(record.id))
     live.path.rename(target / "trace.jsonl")
-    time.sleep(1.5)  # for the word of the directory, which came long ago
+    time.sleep(1.5)  # so that the event of the directory, which came earlier, has been handled
     later = Live(State(ssb), Record(skill_name="later"), flat=True)
     later.write(1)
     w.until(b"later")
@@ -176,7 +177,8 @@ def test_watch_all_tells_a_run_once(ssb, watcher):
 
 
 def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
-    """Between the list of the runs and the word of new ones, which is made slow here."""
+    """A run starts after the list of the runs is made and before new ones are watched (which is
+    delayed here): it is shown."""
     slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=inotify_add_watch",
             "-e", "inject=inotify_add_watch:delay_enter=3000000"]
     w = watcher("--all", "--json", before=slow)
@@ -191,7 +193,8 @@ def test_watch_all_sees_a_run_that_starts_while_it_begins(ssb, watcher):
 
 
 def test_a_run_that_starts_before_the_list_is_told_whole(ssb, watcher):
-    """The list of the runs is made slow here."""
+    """A run starts before the list of the runs is made (which is delayed here): all of it is
+    shown."""
     State(ssb)
     slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=getdents64",
             "-e", "inject=getdents64:delay_enter=2000000:when=1"]

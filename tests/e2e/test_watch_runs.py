@@ -49,7 +49,7 @@ def test_run_watch_shows_denials_as_they_happen(ssb):
 
 @BY_USER
 def test_run_watch_waits_for_no_reader(ssb):
-    """Standard error is a full pipe: the run ends all the same."""
+    """Standard error is a full pipe that no process reads: the run still ends."""
     r, w = os.pipe()
     fcntl.fcntl(w, fcntl.F_SETPIPE_SZ, 4096)
     os.write(w, b"x" * 4096)
