@@ -293,8 +293,8 @@ void conn_sweep(struct broker *b)
 {
 	struct conn *c;
 
-	/* Only connections that were put on the list in an earlier round; those of this round must
-	 * let the others go first. */
+	/* Only connections that were put on the list in an earlier round: connections of this round
+	 * continue in the next one. */
 	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
 		conn_relay(b, c);
 	}

@@ -20,8 +20,8 @@
 
 #define OFTEN_MS 2000  /* if two connections come within this time, a third is likely */
 #define FEW      2     /* if no more than this many are left, request more */
-#define FAR      2     /* after so many failures in a row, the server is not near, */
-#define FAR_MS   60000 /* and each spare would cost it a second SYN, so use none for this time */
+#define FAR      2     /* after so many failures in a row, the server counts as far away */
+#define FAR_MS   60000 /* how long a far server gets no spares: each would cost a second SYN */
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {

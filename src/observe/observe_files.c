@@ -220,8 +220,8 @@ static void see_two(struct observer *o, const struct seccomp_notif *n,
 	bool takes = c->takes && changes;
 	observe_judge(o, n, &from.at, takes, &from.says);
 	observe_judge(o, n, &to.at, changes, &to.says);
-	/* If the plan allows only one of the paths, the event is about the other one. Readers
-	 * assume that a line without a remedy is about its first path. */
+	/* If the plan allows only one of the paths, the event is about the path that it does not
+	 * allow. Readers assume that a line without a remedy is about its first path. */
 	if (from.says.allowed && !to.says.allowed) {
 		bool own_text = to.says.remedy == to.says.text ||
 		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);

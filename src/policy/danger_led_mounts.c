@@ -39,8 +39,8 @@ static bool is_hidden(const struct owner *o, const char *path)
 	return rest != NULL && unlisted_length(rest) > 0;
 }
 
-/* Adds the other paths at which mounts show what is mounted at `m`, or a part of it. `m` is mounted
- * at or below a place, whose reason and flags these paths get. */
+/* Adds the other paths at which mounts show the files of the mount `m`, or some of them. `m` is
+ * mounted at or below a place, whose reason and flags these paths get. */
 static int add_shown(struct danger *d, const struct owner *o, const struct mounts *all,
                      const struct mount *m, const char *why, unsigned flags)
 {
@@ -78,8 +78,8 @@ static bool is_mount_around(const struct mount *m, const struct mount *of_home, 
 	return strcmp(m->dev, of_home->dev) == 0 && path_beneath(home, m->root) != NULL;
 }
 
-/* Adds the other paths of what is mounted at or below a place: a hidden name, a place that was
- * found so far, or one of the home that is in the table. */
+/* Adds the other paths of the files that are mounted at or below a place: a hidden name, a place
+ * that was found so far, or one of the home that is in the table. */
 static int add_mounted_on(struct danger *d, const struct danger *table, const struct owner *o,
                           const struct mounts *all)
 {

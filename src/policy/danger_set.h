@@ -46,8 +46,8 @@ void danger_drop(struct danger *d, size_t from);
 
 /* The flags of a place to which a hidden name leads. */
 #define DANGER_OF_HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
-/* Adds the paths at which mounts show what a hidden name, a place of `d` or a place of `table`
- * leads to (danger_led_mounts.c). `all` may be NULL after an error of danger_mounts(). Returns -1
+/* Adds the paths at which mounts show the target of a hidden name, of a place of `d` or of a place
+ * of `table` (danger_led_mounts.c). `all` may be NULL after an error of danger_mounts(). Returns -1
  * with errno. */
 int danger_add_mounts(struct danger *d, const struct danger *table, const struct owner *o,
                       const struct mounts *all);

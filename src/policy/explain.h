@@ -1,4 +1,4 @@
-/* explain.h - what the two explanations of a plan (text and JSON) share. */
+/* explain.h - declarations that the two explanations of a plan (text and JSON) share. */
 #ifndef POLICY_EXPLAIN_H
 #define POLICY_EXPLAIN_H
 

@@ -1,4 +1,4 @@
-/* lookups.c - looks up paths, and keeps what was found. */
+/* lookups.c - looks up paths, and keeps the results. */
 #include "policy/lookups.h"
 
 #include <assert.h>

@@ -97,7 +97,7 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 static void add_owner_egress(struct build *b, const char *value);
 
 /* Handles a rule that names an address instead of a host, for one port. Returns true if the
- * approval gives it; otherwise records a refusal. */
+ * approval grants the rule; otherwise records a refusal. */
 static bool judge_literal(struct build *b, const char *where, const char *what,
                           const struct egress_rule *rule, unsigned port)
 {

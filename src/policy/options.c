@@ -282,7 +282,7 @@ static int find_word(const char *const words[], const char *value)
 	return -1;
 }
 
-/* The same, with an error for -1. */
+/* Like find_word(), but if no word matches, fills `err`. */
 static int one_of(enum ssb_option what, const char *const words[], const char *value,
                   struct ssb_error *err)
 {

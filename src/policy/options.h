@@ -1,4 +1,4 @@
-/* options.h - what the owner passed on the command line (ssb_options). */
+/* options.h - the owner's options from the command line (ssb_options). */
 #ifndef POLICY_OPTIONS_H
 #define POLICY_OPTIONS_H
 

@@ -12,7 +12,8 @@
 #include "sandbox/stage.h"
 
 /* Sets up `config` for a sandbox without namespaces: a private directory for HOME and TMPDIR, and
- * host paths instead of those of the view. Fails if the plan needs what only namespaces enforce. */
+ * host paths instead of those of the view. Fails if the plan needs a restriction that only
+ * namespaces enforce. */
 int fallback_enter(struct stage_config *config, struct ssb_error *err);
 void fallback_leave(struct stage_config *config); /* removes the directory, if there is one */
 

@@ -275,7 +275,7 @@ static unsigned init_look(const struct stage *s)
 	}
 }
 
-/* Does what is due by now. */
+/* Does the work that is due now. */
 static void init_keep_time(const struct stage *s)
 {
 	uint64_t now = clock_ms();

@@ -209,7 +209,8 @@ static int prove_payload(int out_fd, void *arg)
 	w.outside = false;
 	w.out_fd = out_fd;
 	w.scratch = "/tmp";
-	/* As execve would do: otherwise the process cannot open its own files in /proc. */
+	/* Make the process dumpable, as execve would do: otherwise it cannot open its own files in
+	 * /proc. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	for (size_t i = job->first; i < attack_count(); i++) {
 		send_record(out_fd, i, MARK_FORKED, NULL);

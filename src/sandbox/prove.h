@@ -104,7 +104,7 @@ extern const struct attack_group ATTACKS_SYSCALLS;
 extern const struct attack_group ATTACKS_NETWORK;
 extern const struct attack_group ATTACKS_LIMITS;
 
-/* They report a result: each fills `f` and returns the result of its name. */
+/* The following functions report a result: each fills `f` and returns the result in its name. */
 enum attack_result attack_worked(struct finding *f, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 enum attack_result attack_failed(struct finding *f, const char *fmt, ...)

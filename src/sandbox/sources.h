@@ -9,9 +9,8 @@
 #include "policy/plan.h"
 #include "sandbox/stage.h"
 
-/* Fills config->sources from the plan. An overlay does not show what is mounted beneath a
- * directory, so the host's mounts under a read grant become sources of their own, with the
- * same permission. */
+/* Fills config->sources from the plan. An overlay does not show the mounts beneath a directory, so
+ * the host's mounts under a read grant become sources of their own, with the same permission. */
 int sources_init(struct stage_config *config, struct ssb_error *err);
 void sources_close(struct stage_config *config); /* closes the trees; call it after the clone,
                                                     because only the child needs them */

@@ -267,9 +267,9 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
  * new root, and grants_attach() after it. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* Both need a source that is mounted already (grants_hold.c). grants_protect() makes the protected
- * names at the top of the grant and in each of its repositories read-only. grants_hold() holds the
- * files in the grant that protected names lead to. */
+/* Both functions need a source that is mounted already (grants_hold.c). grants_protect() makes the
+ * protected names at the top of the grant and in each of its repositories read-only. grants_hold()
+ * holds the files in the grant that protected names lead to. */
 int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
 int grants_hold(const struct stage *s, size_t i, struct ssb_error *err);
 

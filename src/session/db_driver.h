@@ -1,4 +1,4 @@
-/* db_driver.h - what SQLite and PostgreSQL must each provide below db.h. */
+/* db_driver.h - the functions that SQLite and PostgreSQL must each provide for db.h. */
 #ifndef SESSION_DB_DRIVER_H
 #define SESSION_DB_DRIVER_H
 

@@ -442,8 +442,9 @@ static int attach_file(struct sqlite_db *s, struct ssb_error *err)
 	}
 	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
 	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
-	/* These settings are for a new file. A transaction changes little in each of a few pages,
-	 * and each page is written, checksummed and synced. */
+	/* The size of the pages applies to a new file. Small pages are cheaper: a transaction
+	 * changes little in each of a few pages, and each page is written, checksummed and synced
+	 * as a whole. */
 	if (check_ours(s, err) != 0 ||
 	    sqlite_exec(&s->db, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
 	    enter_wal(s, err) != 0) {

@@ -236,7 +236,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 
 /* ---- violations ---------------------------------------------------------- */
 
-/* Returns true at exactly the count, and above the count if acting still changes something. */
+/* Returns true if `count` is exactly `at`, or is above it and the act still has an effect. */
 static bool acts_at(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
 {
 	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));

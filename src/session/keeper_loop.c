@@ -128,7 +128,7 @@ static void hear_message(struct keeper *k, const struct govern_msg *m)
 	}
 }
 
-/* The supervisor ended without a report, so the keeper ends what is left of the run. */
+/* The supervisor ended without a report, so the keeper ends the remaining processes of the run. */
 static void note_gone(struct keeper *k)
 {
 	k->silent = true;

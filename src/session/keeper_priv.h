@@ -1,11 +1,11 @@
-/* keeper_priv.h - what the files of the keeper share.
+/* keeper_priv.h - declarations that the files of the keeper share.
  *
  *   keeper.c          the caller's side: starts a keeper, runs, waits for it
  *   keeper_process.c  the process: its confinement, and the start of a run
  *   keeper_loop.c     listens to supervisor, store and clock; commands the supervisor
  *   keeper_clients.c  the control socket
  *
- * The keeper is one loop that never blocks. Threads talk to the store (clerk.h). */
+ * * The keeper is one loop that never blocks. Threads talk to the store (clerk.h). */
 #ifndef SESSION_KEEPER_PRIV_H
 #define SESSION_KEEPER_PRIV_H
 

@@ -1,7 +1,7 @@
-/* keeper_process.c - the process of the keeper: what it keeps of its caller, and how a run
- * begins. Of the caller's fds it keeps only one socket: a process that waits for the end of a pipe
- * must not have to wait for the keeper. The keeper ignores the signals of a terminal, which are for
- * the run. */
+/* keeper_process.c - the process of the keeper: detaches it from its caller, and begins the run. Of
+ * the caller's fds it keeps only one socket: a process that waits for the end of a pipe must not
+ * have to wait for the keeper. The keeper ignores the signals of a terminal, which are for the run.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

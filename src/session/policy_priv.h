@@ -1,4 +1,4 @@
-/* policy_priv.h - what the files that read session.yaml share. */
+/* policy_priv.h - declarations that the readers of session.yaml share. */
 #ifndef SESSION_POLICY_PRIV_H
 #define SESSION_POLICY_PRIV_H
 

@@ -16,8 +16,8 @@ const struct class_info CLASSES[CLASS_COUNT] = {
 	                                "env_filter + network_egress_policy", "exfiltration",
 	                                "T1195.002" },
 	[CLASS_CREDENTIAL_EXFILTRATION] = { "credential_exfiltration", SEVERITY_CRITICAL,
-	                                    "tried to reach an undeclared place after it had used "
-	                                    "credentials",
+	                                    "tried to reach an undeclared place after it had tried "
+	                                    "to get credentials",
 	                                    "network_egress_policy", "exfiltration",
 	                                    "T1048 T1048.003 T1567 T1071 T1090.004 T1095 T1571" },
 	[CLASS_CREDENTIAL_HARVESTING] = { "credential_harvesting", SEVERITY_CRITICAL,

@@ -734,7 +734,7 @@ def test_a_ledger_that_is_not_the_stores(sessions):
     ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()
     for words, says in ((["start", "--policy", sessions.policy(), "--id", "s"],
                          "longer than in the store, which has 1 records"),
-                        (["kill", "s"], "another record in the store, which knows 3 of them")):
+                        (["kill", "s"], "not the record that the store has, which has 3 records")):
         sessions(*words, env=away).ok()
         r = ssb.ssb("audit", "verify", "--key", key, path, env=away)
         assert r.code == 1 and says in r.text, repr(r)
