@@ -2,12 +2,12 @@
  *
  *   EXPECTED  [COLUMN]  TEXT
  *
- * "-" alone is an empty column; columns that are missing at the end are empty, too. TEXT may stand
- * below its line instead, each of its lines indented by one tab: then it ends with a line break.
- * Escapes are \n \t \r \\ and \xHH; a backslash before anything else is itself. Empty lines, and
+ * "-" alone is an empty column. Missing columns at the end are empty, too. TEXT may also be written
+ * below its line, with one tab before each of its lines: then it ends with a line break. Escapes
+ * are \n \t \r \\ and \xHH; a backslash before any other character means itself. Empty lines, and
  * lines that begin with #, are comments.
  *
- * A case that fails is named as FILE:LINE, and the cases after it run all the same. */
+ * A failed case is reported as FILE:LINE. The cases after it are still run. */
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 

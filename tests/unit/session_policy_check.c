@@ -1,5 +1,5 @@
-/* session_policy_check.c - prints what the parser reports about the session policies FILE..., as
- * "FILE:LINE:COLUMN: text; remedy". Exit status 1 if it refuses any. */
+/* session_policy_check.c - prints the reports of the parser about the session policies FILE..., as
+ * "FILE:LINE:COLUMN: text; remedy". The exit status is 1 if the parser refuses one of them. */
 #include <stdio.h>
 
 #include "session/policy.h"

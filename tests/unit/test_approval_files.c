@@ -129,7 +129,7 @@ static void every_change_shows(void **state)
 	}
 }
 
-/* ---- files that it cannot cover ------------------------------------------------- */
+/* ---- files that an approval cannot cover ---------------------------------------- */
 
 static void make_fifo(void)
 {

@@ -1,6 +1,6 @@
-/* test_approve.c - approvals that hold for one session of the server: for which client, for how
- * long and for how many. The test replaces the protocol: a call has only a principal, and perhaps
- * an answer. */
+/* test_approve.c - approvals that are valid for one session of the server: which client has them,
+ * how long they are valid, and how many there may be. The test replaces the protocol: a call has
+ * only a principal, and perhaps an answer. */
 #include "serve_world.h"
 
 #include "base/json_read.h"
@@ -220,7 +220,8 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-/* Any answer but an exact "yes" refuses the request, and is not remembered. */
+/* Only an accepted question with exactly one of the offered decisions is an approval. Any other
+ * answer refuses, and is not remembered. */
 static void only_a_yes_is_one(void **state)
 {
 	static const char *const NO[] = {

@@ -149,7 +149,7 @@ static void test_thaw_by_fd(void **state)
 	munmap((void *)(uintptr_t)n, 4096);
 }
 
-/* Without a request for it, a group cannot be frozen, and none is made for the freezer. */
+/* A group that was not made to be frozen cannot be frozen, and is not in the freezer hierarchy. */
 static void test_ungoverned(void **state)
 {
 	struct cgroup *cg = make("plain");

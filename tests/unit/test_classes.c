@@ -75,7 +75,7 @@ static void test_table(void **state)
 		const struct class_info *c = &CLASSES[i];
 		assert_true(c->name && c->description && c->prevented_by && c->tactic);
 		assert_int_equal(strncmp(c->techniques, "T1", 2), 0);
-		assert_in_range(c->severity, SEVERITY_LOW, least); /* the most severe first */
+		assert_in_range(c->severity, SEVERITY_LOW, least); /* the most severe comes first */
 		assert_int_equal(classes_severity_from(classes_severity_name(c->severity)),
 		                 c->severity);
 		least = c->severity;

@@ -60,8 +60,8 @@ static void give(const struct consent_terms *terms, struct lock *ret)
 
 static const struct consent_terms FOR_GOOD = { .by = "a test", .uses = -1 };
 
-/* A declined item stays declined until the approval is revoked: also if other files are approved,
- * in either way, and after the approval has expired. */
+/* A declined item stays declined until the approval is revoked: also after an approval of other
+ * files or of single items, and after the approval has expired. */
 static void declined_stays_out(void **state)
 {
 	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
@@ -117,11 +117,12 @@ static void of_the_pinned_manifest(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &fine), 0);
 	assert_true(consent_fits(&f.lock, &same));
 	assert_false(consent_fits(&f.lock, &other));
-	/* A script's approval holds for the script that a run names. */
+	/* Each run of a script names the script, so the plan is compared with all approved files,
+	 * not with the manifest of the approval. */
 	char *path = other.manifest;
 	f.lock.format = SKILL_SCRIPT;
 	same.format = other.format = SKILL_SCRIPT;
-	/* the approval was of another script */
+	/* of another script */
 	memset(f.lock.manifest, 0, sizeof(f.lock.manifest));
 	assert_true(consent_fits(&f.lock, &same));
 	assert_string_equal(path, same.manifest);

@@ -131,7 +131,7 @@ static void test_relations(void **state)
 	h = judge(d, at("elsewhere"), ACCESS_READ, false);
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_false(never(&h));
-	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* the directory of another policy */
+	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* another policy could be put there */
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_true(never(&h));
 	h = judge_missing(d, at("elsewhere"), "skillsandbox", ACCESS_WRITE);

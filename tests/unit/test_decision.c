@@ -1,6 +1,5 @@
-/* test_decision.c - the consent decision. Each row plays the results of the caller's steps, and
- * contains the expected order of the steps and the expected end. The letters: L look, P plan, A
- * ask, K keep. */
+/* test_decision.c - the consent decision. Each row contains the results of the caller's steps, the
+ * expected order of the steps and the expected end. The letters: L look, P plan, A ask, K keep. */
 #include "consent_world.h"
 
 #include "base/error.h"

@@ -152,7 +152,8 @@ static void test_tree_digest(void **state)
 	walk();
 	snprintf(condition, sizeof(condition), "d['files_digest'] == tree('%s/skill')", tmp);
 	check(condition);
-	/* The digest does not contain who may write a file. It contains who may execute it. */
+	/* A change of the permission to write does not change the digest; a change of the
+	 * permission to execute does. */
 	assert_int_equal(sh("chmod 666 skill/b.c"), 0);
 	check(condition);
 	assert_int_equal(sh("chmod 744 skill/b.c"), 0);

@@ -133,11 +133,11 @@ static const struct {
 	{ RAW(ONE "\300\000" A_IN), FORMERR, false, "" },
 	{ RAW(ONE "\300\022" A_IN NAME), FORMERR, false, "" },
 	{ RAW(ONE "\003api\300\014" A_IN), FORMERR, false, "" },
-	/* label types 01 and 10: a label of 64 bytes, too */
+	/* label types 01 and 10, among them a label of 64 bytes */
 	{ RAW(ONE "\100a" L63 "\0" A_IN), FORMERR, false, "" },
 	{ RAW(ONE "\101\001" A_IN), FORMERR, false, "" },
 	{ RAW(ONE "\200a\0" A_IN), FORMERR, false, "" },
-	/* names of 254, and far more */
+	/* names of 254 bytes, and far longer ones */
 	{ RAW(ONE W63 W63 W63 "\076a" L61 "\0" A_IN), FORMERR, false, "" },
 	{ RAW(ONE W63 W63 W63 W63 "\0" A_IN), FORMERR, false, "" },
 	{ RAW(ONE W63 W63 W63 W63 W63 W63 W63 W63 W63 "\0" A_IN), FORMERR, false, "" },

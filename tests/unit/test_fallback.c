@@ -58,7 +58,7 @@ static int people(void **state)
 	for (int i = 0; i < 3; i++) {
 		if (fork() == 0) {
 			(void)fork();
-			(void)alarm(60); /* they end also if the test fails */
+			(void)alarm(60); /* so that they end even if the test fails */
 			for (;;) {
 				(void)pause();
 			}

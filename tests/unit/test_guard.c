@@ -143,7 +143,7 @@ static const struct {
 	{ "::ffff:127.0.0.1", "loopback" },
 	{ "::ffff:a9fe:a9fe", "metadata" },
 	{ "::ffff:10.1.2.3", "private" },
-	/* compatible, translated */
+	/* IPv4-compatible and IPv4-translated addresses */
 	{ "::127.0.0.1", "loopback" },
 	{ "::169.254.169.254", "metadata" },
 	{ "::8.8.8.8", "reserved" },
@@ -164,7 +164,7 @@ static const struct {
 	{ "2002:a9fe:a9fe::", "metadata" },
 	{ "2002:c0a8:101:1::1", "private" },
 	{ "2003:7f00:1::1", "public" },
-	/* Teredo: the server, and the client inverted */
+	/* Teredo: the address of the server, and the inverted address of the client */
 	{ "2001:0:808:808:0:0:f7f7:f7f7", "public" },
 	{ "2001:0:7f00:1:0:0:f7f7:f7f7", "loopback" },
 	{ "2001:0:808:808:0:0:80ff:fffe", "loopback" },

@@ -95,7 +95,7 @@ static void test_exact(void **state)
 		{ "a \"b!c\"", " ; a b!c ; " },
 		{ "a\rb", " ; a?b ; " },
 		{ "if a", " ; if a ; " },
-		/* not simple */
+		/* lines that are not simple */
 		{ "a &", "!" },
 		{ "a |& b", "!" },
 		{ "a; ; b", "!" },

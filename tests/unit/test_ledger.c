@@ -35,7 +35,7 @@ static struct world begin(void)
 
 	snprintf(path, sizeof(path), "%s/trace.json", directory);
 	assert_int_equal(trace_open(&plan, NULL, &owner, &w.trace, &err), 0);
-	plan.n_egress = 1; /* the plan itself is not the subject of the trace here */
+	plan.n_egress = 1; /* after trace_open(), so that the trace does not contain this rule */
 	w.ledger = ledger_new(&plan);
 	assert_non_null(w.ledger);
 	return w;

@@ -62,8 +62,8 @@ static size_t common(const char *a, size_t n, const char *b, size_t m)
 #define TURNS 20000
 #endif
 
-/* For thousands of small texts, the edits turn the first text into the second, and there are no
- * fewer edits that would do. */
+/* For thousands of small texts, the edits turn the first text into the second, with the smallest
+ * number of edits. */
 static void test_definition(void **state)
 {
 	unsigned seed = 7;

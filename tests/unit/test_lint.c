@@ -79,7 +79,7 @@ static void test_prose_does_nothing_by_itself(void **state)
 	lint_bytes(&b, "x.sh", false, mention, strlen(mention));
 	assert_int_equal(b.v[0].level, LINT_ERROR);
 	assert_int_equal(b.grade, 'F');
-	/* A text with an encoded payload is more than a mention. */
+	/* An encoded payload in a text is an error, not only a mention. */
 	lint_bytes(&c, "x.md", false, payload, strlen(payload));
 	assert_int_equal(c.v[0].level, LINT_ERROR);
 	assert_int_equal(c.grade, 'F');

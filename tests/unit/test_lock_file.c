@@ -56,7 +56,7 @@ static const struct {
 	{ "\"uses\": null", "\"uses\": 1.5" },
 	{ "\"expires\": null", "\"expires\": 0" },
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
-	/* a time that is written as null */
+	/* no time limit must be written as null */
 	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" },
 	{ "\"at\": \"2", "\"at\": \"x" },
 	{ "\"format\": \"SKILL.md\"", "\"format\": \"SKILL.mD\"" },
@@ -106,7 +106,7 @@ static void not_understood(void **state)
 	read_good(&good);
 	buf_init(&bad, MAX_LOCK_BYTES);
 	for (size_t i = 0; i < ARRAY_LEN(SPOILED); i++) {
-		/* The end of the file, if that is replaced. */
+		/* `at` is the end of the file, if that is replaced. */
 		const char *at = strcmp(SPOILED[i].from, "}\n") == 0
 		                         ? good.data + good.len - 2
 		                         : strstr(good.data, SPOILED[i].from);
@@ -148,7 +148,7 @@ static void whose_it_is(void **state)
 	memcpy(there, "/skilL\"", 7);
 	write_lock(good.data, good.len, 0600);
 	assert_int_equal(load_code(), SSB_E_POLICY);
-	/* It can be revoked nevertheless. */
+	/* An invalid approval can be revoked, too. */
 	struct ssb_error err = { 0 };
 	bool was = false;
 	assert_int_equal(lock_remove(&owner, skill, &was, &err), 0);

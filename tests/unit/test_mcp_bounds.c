@@ -37,7 +37,8 @@ static void expect_answers(size_t n)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* If a handler asks one question more than a round may have, it is asked in the next round. */
+/* If a handler asks one question more than a round may have, the last one is asked in the next
+ * round. */
 static void questions(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {

@@ -366,7 +366,7 @@ static void a_client_that_is_gone(void **state)
 	assert_int_equal(w.n_canceled, 1);
 }
 
-/* It is not called while another connection of the same client is open. */
+/* The application is not called while another connection of the same client is open. */
 static void a_connection_that_is_gone(void **state)
 {
 	struct mcp_peer *other = NULL;

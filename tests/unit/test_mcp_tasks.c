@@ -367,7 +367,7 @@ static void test_listened_to(void **state)
 	          ",'notifications':{'taskIds':['%s']}}}",
 	          id);
 	world_expect(&w.out, "'code':-32021");
-	/* The client gets only news of tasks that exist and that are its own. */
+	/* The client is notified only of tasks that exist and that are its own. */
 	assert_true(asprintf(&text,
 	                     "{'jsonrpc':'2.0','id':5,'method':'subscriptions/listen','params':{%s,"
 	                     "'notifications':{'taskIds':['%s','nobody']}}}",

@@ -1,4 +1,4 @@
-/* test_number.c - numbers in text: which texts are numbers, and each bound with its neighbour past
+/* test_number.c - numbers in text: which texts are numbers, each bound, and the next number above
  * it. */
 #include "unit.h"
 #include "base/number.h"

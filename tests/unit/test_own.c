@@ -38,8 +38,8 @@ static void make_state(void)
 	}
 }
 
-/* A grant that contains the runtime's directories covers them. This test is the first, because the
- * state directory must not exist yet. */
+/* A grant that contains the runtime's directories covers them. This test must run first, because
+ * the state directory must not exist yet. */
 static void test_covered(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -53,7 +53,7 @@ static void test_covered(void **state)
 	assert_false(covered(p, at("cfg"))->create);
 	assert_non_null(covered(p, at("state")));
 	assert_true(covered(p, at("state"))->create);
-	assert_false(warned(p, at("cfg"))); /* the grant opens nothing of it */
+	assert_false(warned(p, at("cfg"))); /* nothing in it is shown */
 	assert_int_equal(stat(at("state"), &st), -1);
 	AUTO(prepared_done) struct prepared made = { 0 };
 	assert_int_equal(prepared_make(p, &made, &err), 0);
@@ -178,8 +178,7 @@ static int bind_child(void)
 	bad |= covered(p, at("u/notes/deep")) == NULL || covered(p, at("u/notes/linked")) == NULL ||
 	       covered(p, at("u/notes/linked"))->is_dir;
 	ssb_plan_free(p);
-	/* A bind mount of a secret is refused, whether it is named itself or is inside of a grant.
-	 * */
+	/* A bind mount of a secret is refused, whether it is named itself or inside of a grant. */
 	if (mount(at("state/live"), at("u/notes/deep"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
 	}

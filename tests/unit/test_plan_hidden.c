@@ -191,9 +191,9 @@ static void test_own_names(void **state)
 		{ "gcloud", "~/.config/gcloud", false },
 		{ "starship", "~/.config/starship", false },
 		{ "code", "~/.config/code", false },
-		{ "sh", "~/.config/sh", false }, /* also a program of the system */
+		{ "sh", "~/.config/sh", false }, /* the name of a system program */
 		{ "gh", "~/.cache/gh", false },
-		/* also libraries of the owner's programs */
+		/* the name of libraries that the owner's programs load */
 		{ "vulkan", "~/.config/vulkan", false },
 		{ "pulse", "~/.cache/pulse", false },
 		{ "go-build", "~/.cache/go-build", false },
