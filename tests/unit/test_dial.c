@@ -378,7 +378,8 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* Sends more fds than any part of the product does, up to the room of msg_fds_recv() and above. */
+/* Sends a request with `n` fds. `n` goes up to and above the room of msg_fds_recv(); the product
+ * never sends that many. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };

@@ -165,8 +165,8 @@ static void test_tree_digest(void **state)
  * within the same tick of the clock. */
 static void test_young_files_are_read_again(void **state)
 {
-	/* Both walks must begin within one second; on a busy machine this takes several
-	 * attempts. */
+	/* Both walks must be done within one second after the write; on a busy machine this takes
+	 * several attempts. */
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(sh("touch -d '1 hour ago' skill/a skill/b/c skill/empty"), 0);
 		uint64_t begun = clock_ms();

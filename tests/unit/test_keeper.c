@@ -153,8 +153,8 @@ static void test_half_an_answer(void **state)
 	/* The clerk is not freed: it ends with the process. */
 }
 
-/* An answer that was stored, but could not read the sessions, counts as a loss of the store. The
- * deadline, and the act for a loss, stay as they were. */
+/* If the clerk stored its report but could not read the sessions, that counts as a loss of the
+ * store. The deadline and the act for a loss stay as they were. */
 static void test_half_an_answer_is_a_loss(void **state)
 {
 	const struct clerk_word half = { .stored = true };
