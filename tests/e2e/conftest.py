@@ -1,7 +1,7 @@
 """Fixtures of the end-to-end tests: the two callers, compiled probes, a base directory.
 
-The suite needs root, because it makes an unprivileged user and tests both, and it
-needs user namespaces. If they are missing, it fails; it never skips.
+The suite must run as root, because it makes an unprivileged user and tests as both, and it needs
+user namespaces. If one of these is missing, it fails; no test is ever skipped.
 """
 import ctypes
 import fcntl

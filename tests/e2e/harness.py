@@ -106,7 +106,7 @@ def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
 
 
 def yaml_text(value, indent=0):
-    """Block YAML of dicts, lists and scalars, as a person would write it."""
+    """A YAML text in block style, as a person would write it."""
     pad = "  " * indent
     lines = []
     for key, v in value.items():
@@ -147,7 +147,7 @@ class Runner:
     def __init__(self, kind, uid, gid, name, base, binary):
         self.kind, self.uid, self.gid, self.name = kind, uid, gid, name
         self.binary = binary
-        self.group = None  # a cgroup directory that every command joins first
+        self.group = None  # if it is set, every command joins this cgroup directory first
         self.base = pathlib.Path(tempfile.mkdtemp(prefix=kind + "-", dir=base))
         self.home = self.mkdir("home", 0o700)
         self.work = self.mkdir("work")

@@ -261,7 +261,8 @@ for path in os.environ['HOME'] + '/own', '%s/s':
 
 
 def test_what_no_grant_allows_is_not_proposed(user):
-    """A socket is made in no directory of the host, and none at all beside one to write."""
+    """A skill cannot make a socket in a directory of the host, and no grant would allow it: learn
+    does not propose the directory, and mentions it only in a comment."""
     there = user.mkdir("there")
     d = bare_skill(user, SOCKETS % there)
     r = user.ssb("learn", "-v", d, "--", "main.py").ok()

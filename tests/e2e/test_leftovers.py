@@ -281,7 +281,7 @@ def test_a_protected_name_that_is_a_symlink(ssb):
     (grant / ".claude").symlink_to("real")
     attack = ("cd %s; rm -f .claude; mv .claude x; echo y > .claude/settings.json; "
               "echo y > real/settings.json; mv real r2; echo fine > fine" % grant)
-    # Control: without the sandbox every one of these works.
+    # Control: without the sandbox all of these changes succeed.
     control = ssb.mkdir("linked-control")
     ssb.write(control / "real" / "settings.json", "{}")
     (control / ".claude").symlink_to("real")

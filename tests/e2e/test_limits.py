@@ -264,7 +264,7 @@ def test_a_caller_with_less_priority(ssb):
     """A caller with a high nice value cannot give its skill a lower one: the run works and keeps
     the caller's value."""
     code = "import json, os; print(json.dumps(os.nice(0)))"
-    low = max(15, os.nice(0))  # the tests themselves may be nice
+    low = max(15, os.nice(0))  # the tests themselves may run with a nice value
     more = str(low - os.nice(0))
     r = ssb.as_caller(["nice", "-n", more, ssb.binary, "run", ssb.skill(code)]).ok()
     assert r.json() == low

@@ -1,5 +1,5 @@
-"""The official conformance suite against `skillsandbox serve` itself: the scenarios that do not
-need tools, prompts or resources of the suite, and those of the skills extension."""
+"""Runs the official conformance suite of MCP against `skillsandbox serve`: the scenarios that need
+none of the suite's own tools, prompts and resources, and those of the skills extension."""
 import contextlib
 import secrets
 

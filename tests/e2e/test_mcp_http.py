@@ -1,4 +1,4 @@
-"""Streamable HTTP: which clients may ask, bodies, and the modern era. Sessions are in
+"""Streamable HTTP: which clients are accepted, request bodies, and the modern era. Sessions are in
 test_mcp_http_session.py, hostile and broken clients in test_mcp_http_abuse.py."""
 import base64
 import json
@@ -21,7 +21,7 @@ def server():
 
 @pytest.fixture
 def hurried():
-    """Time limits are 20 times shorter."""
+    """A server whose time limits are 20 times shorter."""
     with http_server(BUILDS["asan"], hurry=20) as h:
         yield h
 
@@ -33,7 +33,7 @@ def post_modern(client, message, **fields):
 # ---- who may ask, and how -------------------------------------------------------
 
 PING = request("p", "tools/list", modern=True)
-REFUSED = [  # fields of the head, status
+REFUSED = [  # header fields, status
     ({"Host": "evil.example"}, 403),
     ({"Host": "evil.example:{port}"}, 403),
     ({"Host": "127.0.0.1:1"}, 403),

@@ -299,7 +299,7 @@ def test_half_open_streams(server):
 
 
 def broken(rng, port, fields):
-    """A request with something wrong in it, or only a part of one."""
+    """A request with random errors in it, or only a part of one."""
     body = json.dumps(rng.choice([LIST, initialize(), call(1, "echo", text="x"), [], 5])).encode()
     whole = bytearray(head(port, rng.choice(["POST", "GET", "DELETE", "PATCH"]),
                            Content_Length=len(body) + rng.choice([0, 0, -3, 5]), **fields) + body)

@@ -19,7 +19,7 @@ def server():
 
 @pytest.fixture
 def hurried():
-    """Time limits are 20 times shorter."""
+    """A server whose time limits are 20 times shorter."""
     with http_server(BUILDS["asan"], hurry=20) as h:
         yield h
 
@@ -234,7 +234,7 @@ def test_a_resumed_stream_leaves_its_old_connection(server):
         first = next(events(r))[0]
         new.send("GET", Last_Event_ID=first, **fields)
         assert new.answer().status == 200
-        assert r.read() == b""  # ended, not broken
+        assert r.read() == b""  # a regular end, not a broken connection
 
 
 # ---- time --------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One message per line: on two fds, and on a unix socket."""
+"""One message per line, over two fds and over a unix socket."""
 import os
 import select
 import socket
@@ -95,7 +95,7 @@ def test_the_end_of_input_cancels_and_ends(build):
     client = start(lines_of(e.process))
     client.send(call(2, "sleep", ms=60000), request(3, "ping"))
     assert client.take()["id"] == 3
-    e.end()  # at once, with status 0, and nothing left behind
+    e.end()  # at once, and with status 0
 
 
 def test_a_last_line_without_its_end(build):

@@ -354,7 +354,7 @@ def test_place_of_a_grant_is_not_made_by_a_symlink(user):
     assert list(place.iterdir()) == []
     (outer / "a").unlink()
     (outer / "moved").rename(outer / "a")
-    user.as_caller(command).ok()    # control: left alone it starts
+    user.as_caller(command).ok()    # control: without the symlink the run starts
 
 
 # A FUSE file system. It records each name that is looked up in it, and answers that the name does

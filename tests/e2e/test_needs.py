@@ -1,5 +1,5 @@
-"""Manifests from what skills do and say: init, check, shrink, on real runs and on
-forged records."""
+"""init, check and shrink: manifests from what skills do and what their files say, for real runs and
+for forged records."""
 import os
 import subprocess
 

@@ -1,8 +1,8 @@
 """The trace has every attempt of a program, and no others.
 
-Each case does a few things between two marks; the observed events between the
-marks must be equal to the expected ones. HOME, R (granted to read) and W (granted
-to write) are replaced in code and expectation.
+Each case does a few things between two marks. The events between the marks must be equal to the
+expected ones. HOME, R (granted to read) and W (granted to write) are replaced in code and
+expectation.
 """
 import collections
 import contextlib
@@ -616,9 +616,9 @@ def test_a_dying_target_stops_nothing(ssb):
 
 
 def test_a_socket_that_lingers_delays_no_process(ssb, programs):
-    """The process that closes it last would wait for seconds: the observer must not be that one.
-    The kernel's own look for its protocol is so short that hardly any run meets it, and never
-    twice in a row."""
+    """The process that closes this socket last would wait for seconds, so the observer must never
+    have it open. Its query for the protocol uses the socket for such a short time that hardly any
+    run meets it, and never two runs in a row."""
     longest = []
     while not longest or (longest[-1] >= 2700 and len(longest) < 3):  # the socket lingers for 3 s
         r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()
@@ -830,7 +830,7 @@ def test_remedy_of_a_refused_call_is_one(ssb, code, flags, wanted):
         assert attempt(wanted).ok().text == "made\n"
 
 
-# In a directory with the files "old" and ".git/hooks/old".
+# The directory has the files "old" and ".git/hooks/old".
 CHANGES = {
     "a new file": "open('new', 'w').close()",
     "an old file": "open('old', 'w').close()",

@@ -45,7 +45,7 @@ NAMES = ["trace.key", "sessions.db", "policy.yaml", "live/sock"]
 
 
 class Own:
-    """State and settings of a caller, filled with decoys."""
+    """The runtime's state and settings of a caller, with decoys."""
 
     def __init__(self, ssb, state, config):
         self.ssb = ssb
@@ -92,7 +92,7 @@ def assert_covered(seen, place):
 
 
 def assert_open(own, places=None):
-    """The control: unconfined all of it works."""
+    """The control: without the sandbox all attempts succeed."""
     seen = own.bare(places)
     state, config = places or (own.state, own.config)
     assert seen[f"sessions.db {state}"] == KEY
@@ -136,7 +136,7 @@ def test_attempts_without_a_grant(ssb, where):
     """Without a grant the attempts are recorded, and no remedy is proposed, because it would be
     refused."""
     state = ssb.home / ".local/state" if where == "home" else ssb.base / "moved/state"
-    at = types.SimpleNamespace(state=state)  # where records.last() looks
+    at = types.SimpleNamespace(state=state)  # the directory in which records.last() looks
     own = Own(ssb, state, ssb.home / ".config")
     keys = [own.state / "trace.key", own.state / "sessions.db"]
     ssb.run("--", "cat", *keys, ssb.home / ".aws/credentials", env=own.env)

@@ -1,4 +1,5 @@
-"""The owner decides over the manifest: no manifest can claim what is dangerous by nature."""
+"""The owner decides, not the manifest: a manifest alone gets no place that is dangerous by
+nature."""
 import os
 import shutil
 

@@ -1,5 +1,5 @@
-"""The parts of the Python package that need no sandbox: readers of hostile bytes, writers of
-files, and texts for models and sessions."""
+"""The parts of the Python package that need no sandbox: parsers of hostile bytes, files of a call,
+and texts for models and sessions."""
 import importlib.util
 import json
 import os

@@ -1,4 +1,4 @@
-"""trace.jsonl: chained, signed, valid by the schema, and equal to trace.json."""
+"""trace.jsonl: it is chained, signed and valid by the schema, and equal to trace.json."""
 import contextlib
 import fcntl
 import hashlib
@@ -27,7 +27,8 @@ LINE, DOCUMENT = validator("line"), validator("document")
 
 
 def check(runner):
-    """The last run's two files, against schema, chain, signature and each other."""
+    """Checks the last run's two files by the schema, the chain and the signature, and compares
+    them. Returns the lines and the document."""
     lines, trace = records.last(runner), runner.last_trace()
     for record in lines:
         LINE.validate(record)
@@ -242,7 +243,7 @@ def test_unchanged_files_are_not_read_again(ssb):
 def test_one_file_is_made_before_the_skill(ssb):
     """The caller waits for the start, so only one new file and one sync may come before the skill
     starts. The other files are made while the last layers are applied."""
-    ssb.run("--", "true").ok()  # the key, the directory
+    ssb.run("--", "true").ok()  # makes the key and the directory
     log = ssb.mkdir("log", 0o777) / "strace"
     ssb.as_caller(["strace", "-f", "-qq", "-o", log, "-e", "trace=openat,fdatasync,fsync,execve",
                    ssb.binary, "run", "--", "/usr/bin/true"], timeout=40).ok()
@@ -274,7 +275,7 @@ def test_few_calls_start_a_skill(ssb):
     skill = ssb.mkdir("skill")
     ssb.write(skill / "skillsandbox.yaml",
               harness.manifest(command="/bin/true", args=()), 0o644)
-    ssb.run("-q", skill).ok()  # the key, the directories
+    ssb.run("-q", skill).ok()  # makes the key and the directories
     bare = supervisor_calls(ssb, "--", "/bin/true")
     whole = supervisor_calls(ssb, skill)
     assert 50 < bare < whole, "the control: it counts, and a skill needs more than a command"

@@ -1,5 +1,5 @@
-"""Repositories inside a writable grant: files that the host obeys are protected in them as at
-the top of the grant, and work in them continues."""
+"""Repositories inside a writable grant: files that the host obeys are protected in them as at the
+top of the grant, and git works in them."""
 import os
 
 import pytest
@@ -391,7 +391,7 @@ def test_a_lease_of_another_program(ssb, leased):
     ssb.write(d / "more", "")
     ssb.write(d / "sub/.git", "gitdir: ../.git\n")
     ssb.write(d / ".git/commondir", ".\n")
-    ssb.write(d / ".envrc", "#", 0o1444)  # as a run that was killed leaves it
+    ssb.write(d / ".envrc", "#", 0o1444)  # with the mode that a killed run leaves
     attack = ["run", "-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo x > {d}/fine"]
     holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / leased)},
                        stdin=-1, stdout=-1)

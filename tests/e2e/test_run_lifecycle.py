@@ -189,7 +189,7 @@ def test_interrupt_without_namespaces(user):
                    stdin=-3, stdout=-1, stderr=-1)
     try:
         assert p.stdout.readline() == b"up\n"
-        # The control: three processes of the skill are alive.
+        # The control: three processes of the skill are running.
         wait_for(lambda: len([1 for _, line in alive_with(length) if line.startswith(b"sleep")])
                  == 3, 10)
         os.killpg(p.pid, signal.SIGINT)

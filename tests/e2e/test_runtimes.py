@@ -1,4 +1,4 @@
-"""Real programs run unharmed under the default profile."""
+"""Real programs work under the default profile."""
 import pathlib
 
 import pytest

@@ -389,7 +389,7 @@ def test_progress_has_the_output(ssb, era):
         for word, name in (("step 0", "0"), ("step 1", "1"), ("step 2", "2"),
                            ("denied: ", "end")):
             client.until(lambda w=word: any(w in p["message"] for p in client.progress("t")))
-            assert number not in client.answers  # while it runs
+            assert number not in client.answers  # the skill is still running
             ssb.write(gate / name, "")
         structured(client.answer(number))
         news = client.progress("t")
@@ -528,7 +528,7 @@ except PermissionError:
 except (BrokenPipeError, ConnectionResetError):
     print('closed')
 """
-STRANGER = 54321  # the uid of no user
+STRANGER = 54321  # no user has this uid
 
 
 def ping_as(uid, path):

@@ -69,7 +69,7 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
         assert rows(ssb) == kept
         result, asked = answered(client, "deny", skill_dir="keys")
         assert SECRET in structured(result)["stdout"] and asked == []
-    assert SECRET in ssb.run(keys).ok().text  # the command line has it too
+    assert SECRET in ssb.run(keys).ok().text  # `run` uses the approval, too
     other = next(e for e in ERAS if e != era)
     with served(ssb, era=other) as client:  # another server, whose client cannot be asked
         assert SECRET in structured(client.tool("run_skill", skill_dir="keys"))["stdout"]

@@ -47,7 +47,7 @@ def test_which_clients_are_accepted(ssb):
                        "file://", f"https://example.com:{port}"):
             assert ask(h, Origin=origin) == 403, origin
         assert ask(h, Origin=f"http://127.0.0.1:{port}") == 200
-        # Neither is enough without the token.
+        # With a wrong token and a wrong Origin the request is refused, too.
         assert ask(h, token="x", Origin="http://example.com") in (401, 403)
         assert structured(h.tool("run_skill", skill_dir="hello"))["stdout"] == "hello\n"
 

@@ -517,7 +517,7 @@ def test_only_runs_of_what_is_served(ssb, state, era):
         missing = failure(client.tool("get_trace", run_id=str(uuid.uuid4())))["message"]
         hidden = failure(client.tool("get_trace", run_id=others[0]))["message"]
         assert missing[-30:] == hidden[-30:]
-    with served_plain(ssb, era=era) as client:  # another server started it
+    with served_plain(ssb, era=era) as client:  # the run was started by another server
         assert told(client) == [] and not opens(client, own)
     with served(ssb, era=era) as client:  # the control
         assert set(told(client)) == {by_hand, own, ours, served_too, broken.id, empty.id, *others}

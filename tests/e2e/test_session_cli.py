@@ -711,7 +711,7 @@ def test_a_ledger_that_is_cut_back_is_noticed(sessions):
     r = ssb.ssb("audit", "verify", path)
     assert r.code == 3 and "shorter than in the store, which has 6 records" in r.text, repr(r)
 
-    # Another machine has no store to compare, but the cut ledger is not called complete.
+    # Another machine has no store to compare with, but it does not call the cut ledger complete.
     key = (ssb.state / "skillsandbox/trace.pub").read_text().strip()
     away = {"XDG_STATE_HOME": str(ssb.mkdir("away")), "XDG_CONFIG_HOME": str(ssb.mkdir("none"))}
     r = ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()

@@ -29,7 +29,7 @@ def tools(base):
 
 
 class Probe:
-    """Commands of session_db_probe on one store, as one caller."""
+    """Commands of session_db_probe for one store, as one caller."""
 
     def __init__(self, runner, tools, store):
         self.runner, self.store = runner, str(store)
@@ -341,7 +341,8 @@ def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
             proxy.dropped.clear()
             assert one.do("commit") == "ok 0"
             assert proxy.dropped.is_set()
-            # Without a lock there is no number to ask about: the outcome is unknown.
+            # Without a lock the transaction has no number that could be asked about, so its outcome
+            # is unknown.
             assert one.do("begin") == "ok 0" and one.do("run") == "ok 0"
             proxy.dropped.clear()
             line = one.do("commit")

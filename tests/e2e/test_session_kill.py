@@ -97,7 +97,8 @@ def test_a_damaged_row_saves_no_run(either, damage):
         either.sql("UPDATE runs SET keeper = -1 WHERE session = 1")
     r = either.drive("kill", "a")
     assert all_dead(sleeper), "alive when the command returned"
-    # Its keeper may have heard it from the store, and have mended the row by its end.
+    # With PostgreSQL the keeper may have got the kill from the store, and have corrected the row
+    # when its run ended.
     if r.code != 0 or either.server is None:
         assert r.code == 1 and "damaged" in r.errors, repr(r)
     assert r.json()["left"] == 0

@@ -1,5 +1,5 @@
-"""Messages of a session to its owner: receivers that accept them, and receivers that hang,
-lie, redirect or do not exist."""
+"""Messages of a session to its owner, for receivers that accept them, and receivers that hang, lie,
+redirect or do not exist."""
 import hashlib
 import hmac
 import json

@@ -277,7 +277,7 @@ def test_pause_and_resume(either):
     assert (report["runs"], report["reached"], report["left"]) == (3, 3, 0)
     time.sleep(2.5)  # so that the pipes are empty
     before = [ticks(o) for o in outs]
-    time.sleep(2.5)  # long enough for the store to be asked again
+    time.sleep(2.5)  # in this time the keepers ask the store again
     assert [ticks(o) for o in outs] == before
     assert either.runner.run("--session", "a", "--", "/bin/true").code == 125
     assert either.act("resume", "a")["left"] == 0
@@ -334,7 +334,7 @@ def in_the_middle(run, sleepers, seconds=30):
 
 
 def soon_over(world):
-    """A run that may have ended before the test looked at it."""
+    """Starts a run that may end before the test looks at it."""
     sleeper = Sleeper()
     return world.popen("--timeout", "200", "--", *str(sleeper).split(), session="a"), sleeper
 

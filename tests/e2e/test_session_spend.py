@@ -125,7 +125,7 @@ def test_killed_in_the_middle(store):
     assert actions == len(there["action_allowed"])
     assert spent == amount * len(there["action_settled"])
     assert reserved == amount * len(open_ones)
-    # Any process may settle the reservations of those that died.
+    # Any process may settle the reservations of the processes that were killed.
     for n in open_ones:
         store("settle", n, amount + 1)
     assert store.show("killed")[1:3] == (spent + (amount + 1) * len(open_ones), 0)

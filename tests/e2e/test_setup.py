@@ -55,7 +55,7 @@ def calls(ssb):
 
 
 def changes(ssb):
-    """The commands that were called, without those that only list."""
+    """The commands that setup called, without those that only list."""
     return [c["argv"] for c in calls(ssb) if "--json" not in c["argv"]]
 
 

@@ -1,6 +1,6 @@
-"""The skills of tests/skills. Legitimate ones do their work in the sandbox; hostile
-ones fail, and the record names what they tried. Each hostile one has a control: the
-same files outside the sandbox, where they reach only decoys, do the harm."""
+"""The skills of tests/skills. Legitimate ones do their work in the sandbox. Hostile ones fail, and
+the record names what they tried. Each hostile one has a control: outside the sandbox, where they
+reach only decoys, the same files do the harm."""
 import hashlib
 import json
 import pathlib
@@ -129,7 +129,8 @@ HOSTILE = {
     "proc-tricks": ([], [harness.PYTHON, "main.py"],
                     {"credential_harvesting", "command_and_control"},
                     ("/environ", skills_sink.ADDRESS)),
-    # The other formats: SKILL.md, and Skillware, whose worker stands in for the host.
+    # The other formats: SKILL.md; and Skillware, whose code is imported by a program of the
+    # runtime, or by SKILLWARE in the control.
     "layered-encodings": (["scripts/tidy.py"], [harness.PYTHON, "scripts/tidy.py"], *STEALS),
     "shell-decoder": (["scripts/setup.sh"], ["scripts/setup.sh"], *STEALS),
     "skillware-stealer": (['{"text": "a b"}'], [harness.PYTHON, "-c", SKILLWARE],

@@ -161,7 +161,7 @@ def test_interrupt_ends_the_skill(ssb):
 
 
 class Terminal:
-    """A pty of the test with the sandbox as its foreground program."""
+    """A terminal of the test, in which `run` is the foreground program."""
 
     def __init__(self, ssb, *args, rows=33, cols=101, term="xterm"):
         self.pid, self.fd = pty.fork()
@@ -232,7 +232,7 @@ def test_terminal_of_its_own(ssb, terminal):
     t = terminal(ssb.skill(code))
     t.expect(b"[True, True, True] (101, 33)")
     assert t.wait() == 0
-    # Without a terminal outside there is none inside.
+    # If the caller has no terminal, the skill has none either.
     assert "[False, False, False]" in ssb.inside(
         "import os; print([os.isatty(f) for f in (0, 1, 2)])").text
 
@@ -257,7 +257,7 @@ def test_ctrl_c_on_a_terminal(ssb, terminal):
     t = terminal("--", "sh", "-c", "echo up; sleep 60; echo not-reached")
     t.expect(b"up")
     code = None
-    for _ in range(8):  # between fork and exec of `sleep` the shell itself drops a SIGINT
+    for _ in range(8):  # between fork and exec of `sleep` the shell itself ignores a SIGINT
         with contextlib.suppress(OSError):  # the program has ended
             t.send(b"\x03")
         with contextlib.suppress(AssertionError):

@@ -1,5 +1,5 @@
-"""seccomp from inside: calls that only attacks use do not get through, and those that
-ordinary programs need do. The control makes the same calls outside the sandbox."""
+"""seccomp in the sandbox: calls that only attacks use are refused, and those that ordinary programs
+need work. The control makes the same calls outside the sandbox."""
 import platform
 
 import pytest
@@ -63,7 +63,7 @@ def test_denied(call, inside, bare):
     # A kernel without the call gives ENOSYS in the control, too.
     assert bare[call] not in DENIED or bare[call] == "ENOSYS", "control does not work"
     if inside["profile"] == "permissive" and call in FOR_DEVELOPMENT:
-        # Debuggers are this profile's reason to be: the kernel's own answer.
+        # This profile exists for debuggers, so the answer is the kernel's own.
         assert inside[call] == bare[call]
         return
     assert inside[call] in DENIED, f"{call}: {inside[call]} (bare: {bare[call]})"

@@ -28,7 +28,7 @@ def kinds_in(paths):
 
 
 def test_kill_9_leaves_a_valid_prefix(ssb):
-    ssb.run("--", "true").ok()  # the key is made
+    ssb.run("--", "true").ok()  # makes the key
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
     seen = set()
@@ -47,7 +47,7 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
             time.sleep(draw.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]) * draw.random() * 2)
         if ssb.is_root:
             p.kill()
-        else:  # setpriv has become the supervisor
+        else:  # setpriv was replaced by the supervisor, which has its pid
             os.kill(p.pid, signal.SIGKILL)
         p.wait(timeout=20)
         new = set(records.paths(ssb)) - before
@@ -198,7 +198,7 @@ def test_classes_of_a_record_without_an_end(ssb, script):
     assert bool(told) == ("nothing" not in script)
     lines = path.read_bytes().splitlines(keepends=True)
     assert [json.loads(x)["kind"] for x in lines[-2:]] == ["end", "signature"]
-    for cut in 1, 2:  # an end without a signature proves nothing
+    for cut in 1, 2:  # an end without a signature does not count
         path.write_bytes(b"".join(lines[:-cut]))
         row, = ssb.ssb("audit", "list", "--rebuild", "--json").ok().json()
         assert row["state"] == "incomplete" and row["severity"] == whole["severity"], row

@@ -1,4 +1,4 @@
-"""Real runs: run --watch, the summary, and watch and ps from another terminal."""
+"""Real runs: run --watch, the summary after a run, and watch and ps from another terminal."""
 import fcntl
 import json
 import os
