@@ -128,7 +128,7 @@ static const struct {
 	  "variables of yours that it is given (a key, say) can leave by the network" },
 	{ "medium", changes_files, "it can change files that stay when it has ended" },
 	{ "medium", is_unseen, "nothing of what it does is recorded" },
-	{ "medium", reads_yours, "it can read files of yours, and cannot send them" },
+	{ "medium", reads_yours, "it can read files of yours, but it cannot send them" },
 };
 
 const char *risk_level(const struct ssb_plan *p)
@@ -141,7 +141,7 @@ const char *risk_level(const struct ssb_plan *p)
 	return "low";
 }
 
-/* The reason "... and cannot send them" does not apply if the skill can reach hosts. */
+/* The reason "... but it cannot send them" does not apply if the skill can reach hosts. */
 static bool risk_applies(size_t i, const struct ssb_plan *p)
 {
 	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches_hosts(p));

@@ -115,7 +115,8 @@ static int check_request(struct mcp_call *c)
 	 * small requests are still accepted. */
 	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
 	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {
-		mcp_call_refuse(c, MCP_E_INTERNAL, "the running requests are too large", NULL);
+		mcp_call_refuse(c, MCP_E_INTERNAL, "the running requests together are too large",
+		                NULL);
 		return -1;
 	}
 	if (meta != NULL && meta->type != JSON_OBJECT) {

@@ -375,7 +375,7 @@ static bool judge_owner(struct build *b, const struct path_request *r,
 	}
 	if (n > 0) {
 		auto_free char *text = build_printf(
-		        b, "%s %s opens to the skill: %s", access_name(r->access), r->text,
+		        b, "%s %s gives the skill access to: %s", access_name(r->access), r->text,
 		        list.data != NULL && !list.failed ? list.data : "dangerous places");
 		tell_warning(b, r, text, is_loud(hits));
 	}

@@ -238,8 +238,8 @@ static void add_private(struct build *b, const char *where, const char *range)
 	build_add(b, l, range, MAX_GRANTS + MAX_LIST_ITEMS);
 	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {
 		build_warn(b, where,
-		           "%s opens to the skill: this machine's own services, its network and "
-		           "its metadata, if a granted name leads there",
+		           "%s gives the skill access to this machine's own services, its network "
+		           "and its metadata, if a granted name leads there",
 		           range);
 	}
 }
@@ -254,7 +254,7 @@ static void set_private(struct build *b)
 		add_private(b, flag, b->opt->allow_private.v[i]);
 	}
 	if (b->opt->allow_private.n > 0 && b->plan->n_egress == 0) {
-		build_warn(b, flag, "no host is granted, so this opens nothing; add --net HOST");
+		build_warn(b, flag, "no host is granted, so this has no effect; add --net HOST");
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		add_private(b, policy_where(&b->policy, &l->v[i], where, sizeof(where)), l->v[i].s);

@@ -263,7 +263,7 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	}
 	if (l->n >= max) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, options_flag(what),
-		                "given more than %zu times", max);
+		                "it is given more than %zu times", max);
 	}
 	if (string_list_add(l, form != NULL ? form : value, max) < 0) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, options_flag(what), "out of memory");

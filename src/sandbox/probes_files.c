@@ -143,7 +143,7 @@ ATTACK(open_handle)
 	}
 	/* Without the capability, find out whether the call reaches the kernel at all. */
 	if (syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, O_RDONLY) < 0 && errno == EFAULT) {
-		return attack_worked(f, "the kernel takes the call");
+		return attack_worked(f, "the kernel accepts the call");
 	}
 	return attack_errno(f, "open_by_handle_at");
 }

@@ -53,7 +53,7 @@ static bool family_reaches_kernel(int family)
 
 static enum attack_result try_family(int number, struct finding *f)
 {
-	return family_reaches_kernel(number) ? attack_worked(f, "the kernel takes the call")
+	return family_reaches_kernel(number) ? attack_worked(f, "the kernel accepts the call")
 	                                     : attack_errno(f, "socket");
 }
 
@@ -75,7 +75,7 @@ ATTACK(other_families)
 		bool known = i == AF_UNIX || i == AF_INET || i == AF_INET6 || i == AF_NETLINK;
 		tried += !known;
 		if (!known && family_reaches_kernel(i)) {
-			return attack_worked(f, "the kernel takes family %d", i);
+			return attack_worked(f, "the kernel accepts family %d", i);
 		}
 	}
 	return attack_failed(f, "none of %d", tried);

@@ -159,7 +159,7 @@ ATTACK(vm_write)
 	struct iovec none = { NULL, 0 };
 
 	return process_vm_writev(w->outside ? w->helper : getpid(), &none, 1, &none, 1, 0) == 0
-	               ? attack_worked(f, "the kernel takes the call")
+	               ? attack_worked(f, "the kernel accepts the call")
 	               : attack_errno(f, "process_vm_writev");
 }
 

@@ -44,7 +44,7 @@ ATTACK(reach)
 		return attack_worked(f, "allowed");
 	}
 	return c->reached != 0 && errno == c->reached
-	               ? attack_worked(f, "the kernel takes the call")
+	               ? attack_worked(f, "the kernel accepts the call")
 	               : attack_errno(f, a->name);
 }
 
@@ -116,7 +116,7 @@ ATTACK(x32_entry)
 {
 	long r = syscall(0x40000000L | SYS_getpid);
 
-	return attack_worked(f, r > 0 ? "works" : "the kernel takes the call");
+	return attack_worked(f, r > 0 ? "works" : "the kernel accepts the call");
 }
 
 ATTACK(i386_entry)

@@ -232,7 +232,8 @@ static void weight_is_capped(void **state)
 		world_say("%s", text);
 		held[n++] = w.held;
 	}
-	world_expect(&w.out, "'code':-32603,'message':'the running requests are too large'");
+	world_expect(&w.out,
+	             "'code':-32603,'message':'the running requests together are too large'");
 	assert_in_range(n, MAX_MCP_HELD / MAX_MCP_MESSAGE - 1, MAX_MCP_HELD / MAX_MCP_MESSAGE + 1);
 	for (int i = 0; i < n - 1; i++) {
 		mcp_done(held[i]);
@@ -283,7 +284,8 @@ static void let_go(struct many *m, size_t i)
 /* The size of the running requests of all peers is limited. Small requests are still accepted. */
 static void weight_of_all_is_capped(void **state)
 {
-	static const char full[] = "'code':-32603,'message':'the running requests are too large'";
+	static const char full[] =
+	        "'code':-32603,'message':'the running requests together are too large'";
 	size_t large = MAX_MCP_MESSAGE - 100;
 	struct many m = { 0 };
 	struct world_out o;

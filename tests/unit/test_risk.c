@@ -14,7 +14,7 @@
 #define NAMES   "variables of yours that it is given (a key, say) can leave by the network"
 #define CHANGES "it can change files that stay when it has ended"
 #define UNSEEN  "nothing of what it does is recorded"
-#define READS   "it can read files of yours, and cannot send them"
+#define READS   "it can read files of yours, but it cannot send them"
 #define LINE(s) "  " s "\n"
 #define HIGH    "risk: high\n"
 #define MEDIUM  "risk: medium\n"
