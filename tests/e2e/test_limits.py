@@ -86,7 +86,7 @@ for _ in range(%(workers)d):
         os._exit(0)
 for _ in range(%(workers)d):
     os.read(ready, 1)
-time.sleep(%(rest)d)  # for the watchdog to look
+time.sleep(%(rest)d)  # so that the watchdog measures
 os.close(opener)
 print('all lived')
 """

@@ -35,7 +35,7 @@ LIVE = """
 import time
 for i in range(5):
     print(f'tick {i}', flush=True)
-    time.sleep(2.5 if i in (0, 3) else 0.1)  # to be told, also by who stands still for a moment
+    time.sleep(2.5 if i in (0, 3) else 0.1)  # so that progress is sent in each pause
 """
 SLEEPER = """
 import time

@@ -130,7 +130,7 @@ def test_the_host_is_no_deputy(world):
                               ["symlink", f"{{home}}/.ssh", f"{{work}}/sub"],
                               ["symlink", "plain/in.txt", f"{{work}}/own"],
                               ["link", f"{{work}}/plain/in.txt", f"{{work}}/hard"]]}})
-            os.mkfifo(f"{{work}}/fifo")     # no skill can
+            os.mkfifo(f"{{work}}/fifo")     # a skill cannot make one
             ask("link read", [], read=f"{{work}}/report.txt")
             ask("link write", [], write=f"{{work}}/out.txt")
             ask("parent read", [], read=f"{{work}}/sub/id_ed25519")

@@ -437,7 +437,7 @@ def test_a_worker_ends_with_its_host(world):
         make = SkillLoader.load_skill(SKILL)["class"]
         s = make(); gone = s.worker.process; del s; gc.collect()
         kept = make()
-        if os.fork() == 0:  # what is forked has no part in it, and its end ends nothing
+        if os.fork() == 0:  # cannot use the worker, and does not end it
             sys.exit(0 if "forked" in caught(kept.execute, {})["text"] else 1)
         forked = os.wait()[1]
         if os.fork() == 0:

@@ -49,7 +49,7 @@ while len(heard) < int(sys.argv[3]):
         c, _ = key.fileobj.accept()
         if c.recv(4096):
             heard.add(key.data)
-        clients.append(c)  # and says nothing
+        clients.append(c)  # and sends no answer
 print(time.monotonic(), flush=True)
 os._exit(0)
 """

@@ -200,7 +200,7 @@ def flags():
         return
     raise AssertionError('it blocks')
 def full():
-    \"\"\"A queue that is full: who does not wait is told so, who waits is let in later.\"\"\"
+    \"\"\"The queue is full: a non-blocking connect fails, a blocking one succeeds later.\"\"\"
     s = socket.socket(socket.AF_UNIX); s.bind('/tmp/full'); s.listen(0)
     first = socket.socket(socket.AF_UNIX); first.connect('/tmp/full')
     k = socket.socket(socket.AF_UNIX); k.setblocking(False)

@@ -246,7 +246,7 @@ def test_waiting_processes_are_bounded(ssb, n, refused):
 CROWD = """
 import errno, os, socket, sys, threading
 n = int(sys.argv[1])
-socket.socket(socket.AF_UNIX).close()    # the maker is there
+socket.socket(socket.AF_UNIX).close()    # starts the maker
 print('ready', flush=True)
 sys.stdin.readline()
 def make():
