@@ -42,7 +42,7 @@ def stale_users():
 
 def make_base():
     """Makes a directory that both callers can reach, on a file system that supports ID-mapped
-    mounts. overlayfs does not, so a tmpfs is mounted over it."""
+    mounts. overlayfs does not support them, so a tmpfs is mounted over the directory."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/srv"))
     fs = subprocess.run(["stat", "-f", "-c", "%T", base], capture_output=True, text=True,
                         timeout=10, check=True).stdout.strip()

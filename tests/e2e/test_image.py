@@ -246,7 +246,7 @@ def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs,
         assert r.code == 125 and "symlink" in r.errors and "/opt" in r.errors, (to, r)
         (root_fs / "opt").unlink()
     (root_fs / "opt").mkdir()
-    # a symlink at the grant's own place
+    # Now the symlink is at the grant's own place.
     (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")
     assert ssb.run(*words).code == 125 and not list(bait.iterdir())
     (root_fs / "opt" / elsewhere.name).unlink()

@@ -253,7 +253,7 @@ def test_names_that_no_header_can_hold(server):
     message = call(5, "wörld", modern=True)
     coded = f"=?base64?{base64.b64encode('wörld'.encode()).decode()}?="
     status, _, answer = server.once(body=message, **dict(modern_fields(message), Mcp_Name=coded))
-    # no such tool: the names were compared and are equal
+    # No such tool: the two names were compared, and are equal.
     assert answer["error"]["code"] == -32602, (status, answer)
 
 

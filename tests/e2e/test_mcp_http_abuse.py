@@ -191,8 +191,8 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
 
 @MEASURED
 def test_what_one_client_has_under_way_is_not_anothers(patient):
-    """HTTP clients do not share the limits of one stdio client: more subscriptions, and more bytes
-    of calls, than one such client may have all work at the same time."""
+    """The limits of one stdio client do not apply to all HTTP clients together: 40 subscriptions
+    and 20 large calls work at the same time."""
     listen = request("l", "subscriptions/listen",
                      {"notifications": {"toolsListChanged": True}}, modern=True)
     ears = [patient.client().send(body=listen, **modern_fields(listen)) for _ in range(40)]
@@ -258,8 +258,8 @@ def test_what_waits_for_all_together_is_bounded():
 
 
 def test_a_slow_reader_that_does_read_is_not_dropped():
-    """A client reads its answer slowly, for about twice the time (3.75 s here) after which a client
-    that does not read is disconnected: it gets the whole answer."""
+    """A client that reads nothing for 3.75 s is disconnected. This one reads slowly, for about
+    twice as long, and gets the whole answer."""
     message = call(1, "big", modern=True, bytes=8 << 20)
     with http_server(BUILDS["normal"], hurry=8) as h, h.client() as c:
         c.send(body=message, **modern_fields(message))

@@ -104,7 +104,7 @@ def test_a_broken_stream_is_resumed(server):
         c.send("GET", Last_Event_ID=seen[1][0], **fields)
         r = c.answer()
         rest = [e for e in events(r) if e[1]]
-    # the events after the given one, again
+    # The events after the given one come again.
     assert rest[:2] == [(n, d, None) for n, d, _ in seen[2:]]
     got = [json.loads(d) for _, d, _ in rest]
     assert got[-1]["id"] == 2 and "result" in got[-1]
@@ -222,7 +222,7 @@ def test_news_wait_for_a_broken_stream(server):
         c.send("GET", Last_Event_ID=first, **fields)
         source = events(c.answer())
         assert json.loads(next(source)[1])["method"] == "notifications/tools/list_changed"
-        server.modern("news")  # and goes on
+        server.modern("news")  # the stream continues
         assert json.loads(next(source)[1])["method"] == "notifications/tools/list_changed"
 
 

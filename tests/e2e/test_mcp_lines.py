@@ -121,7 +121,8 @@ def test_regular_files(build, tmp_path):
 
 
 def test_files_block_again_afterwards(build):
-    """When the server ends, its stdin blocks again: other programs share the open file."""
+    """When the server ends, it sets its stdin to blocking again, because other programs share the
+    open file."""
     reader, writer = os.pipe()
     process = subprocess.Popen([build / "tests/unit/mcp_echo", "--lines"], stdin=reader,
                                stdout=subprocess.PIPE)

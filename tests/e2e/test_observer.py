@@ -598,7 +598,7 @@ def test_racing_the_look_gains_nothing(ssb):
 
 
 def test_a_dying_target_stops_nothing(ssb):
-    """150 processes are killed in the middle of their system calls: the run works to its end."""
+    """150 processes are killed in the middle of their system calls: the run ends normally."""
     code = """
     import os, signal, time
     for i in range(150):
@@ -743,7 +743,7 @@ def test_a_run_that_breaks_leaves_a_whole_record(ssb):
     time.sleep(0.3)
     children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
     for pid in children:
-        # the process that hashes the skill's files may have ended
+        # The process that hashes the skill's files may have ended.
         with contextlib.suppress(OSError):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
             if any(x.startswith("NSpid:") and x.split()[-1] == "1" for x in lines):

@@ -490,7 +490,7 @@ while True:
 
 @contextlib.contextmanager
 def renamed_to_and_fro(path):
-    """During the block the file has its name only about half of the time."""
+    """While the `with` block runs, the file has its name only about half of the time."""
     with subprocess.Popen([harness.PYTHON, "-c", TO_AND_FRO, path]) as p:
         try:
             yield

@@ -335,9 +335,9 @@ def test_what_is_switched_off_is_not_sent(user, env, paths):
         assert user.run("--otel", "--", "/bin/true", env=world.environment(c, **env)).code == 0
         if paths:
             world.settled(user)
-        # nothing is sent that could be waited for, so a second run is exported: it must be the only
-        # one
         else:
+            # Nothing is sent that the test could wait for. So a second run is exported, and it must
+            # be the only one that arrives.
             world.exported(user, c, "--", "/bin/true")
             assert len({r.trace_id for _, r in c.logs}) == 1
             return

@@ -301,7 +301,7 @@ def test_what_is_no_file_is_refused_and_nothing_stays_open(tmp_path, monkeypatch
 def test_a_leased_file_delays_no_call(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x")
-    # tells about the lease, and would end the test
+    # SIGIO tells the holder about the other open, and would end the test.
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:
         with open(path, "r+b") as holder:

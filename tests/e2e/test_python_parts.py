@@ -227,7 +227,7 @@ def test_marks_in_a_text_are_no_values(text):
 
 
 @pytest.mark.parametrize("line", [
-    # five million strings are too many values, too
+    # Five million strings are too many values, too.
     b'{"a":[' + b'"",' * (5 << 20) + b'""]}',
     b'{"a":' + b'""' * (7 << 20) + b"," * (1 << 20) + b"}",
     b'{"a":"' + b'\\"' * (2 << 20) + b'","b":[' + b"1," * (2 << 20) + b"1]}",

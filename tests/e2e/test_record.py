@@ -76,8 +76,8 @@ def test_a_skill(ssb):
 
 
 def test_a_directory_that_hides_the_files(ssb):
-    """Directories that are too deep come before and after the skill's own files in any order: the
-    record is marked incomplete, and has the digests of these files."""
+    """Some of many directories that are too deep are read before the skill's own files, whatever
+    the order: the record is marked incomplete, but has the digests of these files."""
     skill = ssb.skill("print('hi')")
     for name in "0123456789abcdefghijklmnopqrstuvwxyz":
         (skill / "/".join(name * 70)).mkdir(parents=True)

@@ -55,8 +55,8 @@ for path in sys.argv[1:]:
 
 
 def test_trace_tells_what_is_held(ssb):
-    """Writes to protected names are recorded in the whole grant, also where the name existed, so
-    that it needed no placeholder."""
+    """Each denied write to a protected name is recorded, anywhere in the grant, whether the name
+    existed or has a placeholder."""
     top, near = nested(ssb, "top", "near")
     for name in ("near/.envrc", ".gemini/settings.json", "near/.npmrc"):
         ssb.write(top / name, "mine\n")
@@ -72,7 +72,7 @@ def test_trace_tells_what_is_held(ssb):
         (str(path), "protected", "denied", "EROFS") for path in held]
     asked = {e["data"]["path"] for e in ssb.last_trace()["events"] if e["kind"] == "file_write"}
     assert asked == set(map(str, free))
-    # granted by name, as the remedies say
+    # The places are granted by name, as the remedies say.
     named = [near / ".git/hooks", near / ".envrc", near / ".npmrc", top / ".gemini"]
     r = ssb.run("-w", top, *(w for d in named for w in ("-w", d)), *words).ok()
     assert r.text.split() == ["made", "30", "made", "30"] + ["made"] * (3 + len(free))
@@ -80,8 +80,8 @@ def test_trace_tells_what_is_held(ssb):
 
 
 def test_trace_tells_what_is_led_to(ssb):
-    """A protected place that git's settings name, or a symlink: each denied write is recorded, and
-    its remedy works."""
+    """Git's settings or a symlink lead to a protected place: each denied write there is recorded,
+    and its remedy works."""
     top, near = nested(ssb, "top", "near")
     git(ssb, "config", "core.hooksPath", "myhooks", cwd=near)
     ssb.write(top / "store/x", "mine\n")
@@ -163,8 +163,8 @@ def test_git_directory_elsewhere_in_the_grant(ssb):
 
 
 def test_git_directory_in_another_grant(ssb):
-    """The git directory of a tree is in another grant, named by a commondir, a symlink or a path
-    through one, or granted itself: it is protected."""
+    """The git directory of a tree is in another grant. A commondir, a symlink, or a path through a
+    symlink leads to it, or it is granted itself: it is protected."""
     w = ssb.mkdir("w")
     for name in ("a", "z", "z/gits", "z/link-to"):
         ssb.mkdir("w/" + name)
@@ -334,8 +334,8 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
-    # Pipes outside the grant are not opened either, because a process that waits to write would
-    # continue.
+    # Pipes outside the grant are not opened either. Otherwise a process that waits to write to one
+    # would continue.
     owners = ssb.mkdir("owners") / "pipe"
     ssb.as_caller(["mkfifo", owners]).ok()
     text += f"[include]\n\tpath = {owners}\n"
@@ -718,7 +718,7 @@ def test_work_in_a_repository_of_the_owners(ssb):
     r = ssb.run("-w", d, *who, "--", "git", "rebase", "--force-rebase", "HEAD~1", cwd=d)
     assert r.code != 0 and "rebase-merge" in r.errors
     assert "rebas" not in git(ssb, "status", cwd=d)
-    # nothing is left that would prevent it
+    # The run leaves nothing that would prevent the owner's rebase.
     git(ssb, "rebase", "-q", "--force-rebase", "HEAD~1", cwd=d)
 
 

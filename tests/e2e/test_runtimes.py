@@ -247,8 +247,8 @@ def test_users_of_unix_sockets_beside_a_write_grant(ssb, command, said):
 
 
 def test_interfaces_of_the_network(ssb):
-    """A skill sees only the loopback interface. It has a second address, or a resolver with
-    AI_ADDRCONFIG would take the machine for offline."""
+    """A skill sees only the loopback interface, with a second address. Without that address a
+    resolver with AI_ADDRCONFIG would take the machine for offline."""
     code = """
     const dns = require('dns'), os = require('os');
     console.log(Object.keys(os.networkInterfaces()).join(), Object.values(os.networkInterfaces())

@@ -37,7 +37,7 @@ def test_lists_its_tools(ssb, era):
     for tool in tools.values():
         assert tool["title"] and tool["description"] and tool["inputSchema"]["type"] == "object"
         for field in tool["inputSchema"]["properties"].values():
-            # below it, JSON readers keep numbers exact
+            # JSON readers keep numbers below 2**53 exact.
             assert field["type"] != "integer" or field["maximum"] < 2**53, field
     run = tools["run_skill"]
     assert set(run["inputSchema"]["properties"]) == {
@@ -222,7 +222,7 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
         assert read[f"{out}/x"] == \
             f"call run_skill without read_only: true; if that is not enough: --write {out}/x"
         assert read["198.51.100.1"] == plain["198.51.100.1"]
-        # words in a file's name are not options
+        # Words in a file's name are not options.
         assert read["/srv/a--write"] == plain["/srv/a--write"]
         off = fixes(client, network=False)
         assert off["198.51.100.1"].startswith("call run_skill without network: false; "), off

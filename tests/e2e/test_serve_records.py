@@ -294,7 +294,7 @@ def test_no_other_word_opens_a_record(ssb, state, tool):
     record = Record()
     path = state.put(record)
     outside = ssb.write(ssb.mkdir("outside") / "trace.jsonl", record.text())
-    # a short name, in the server's working directory
+    # A short name, in the server's working directory.
     ssb.write(ssb.work / "x.jsonl", record.text())
     ssb.ssb("audit", "show", "./x.jsonl").ok()  # it is a valid record
     with served(ssb) as client:

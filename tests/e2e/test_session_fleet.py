@@ -82,7 +82,7 @@ def test_a_pause_from_elsewhere(fleet):
 def test_a_server_that_is_gone(fleet, server):
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    # before the stop: the connections end at once, but stopping takes longer
+    # Before stop(): the connections end at once, but stop() takes longer.
     begun = time.monotonic()
     server.stop()
     try:

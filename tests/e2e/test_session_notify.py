@@ -114,7 +114,7 @@ def test_https_and_the_authorities_it_trusts(ssb, driver):
             assert not r.requests and tries[-1][1] == 0 and tries[-1][2] > 0
             assert "ertificate" in tries[-1][3] or "SSL" in tries[-1][3]
             (box.dir / "done.txt").unlink()
-        # the control: the same receiver, with its authority trusted
+        # The control: the same receiver, with its authority trusted.
         box.deliver(SSL_CERT_FILE=str(ca))
         assert box.done() == [(0, 200, 0, "")]
         check_signature(r.requests[0])
@@ -277,8 +277,8 @@ def numbers(r):
 def test_many_messages_keep_their_order(box):
     with Receiver() as r:
         add_many(box, r)
-        # long enough even if the machine pauses and some messages are only taken again after a
-        # minute
+        # Long enough even if the machine pauses, so that some messages are taken again only after
+        # a minute.
         box.deliver(150)
         assert numbers(r) == list(range(100))
         assert len(box.done()) == 100

@@ -52,7 +52,7 @@ def test_kill_ends_every_run(either):
     runs = [either.sleeping("a", script), either.sleeping("a"), either.sleeping("a")]
     other, others = either.sleeping("b")
     until(lambda: all(s.pids() for s in tree))
-    # the control: they do not end by themselves, although the store is asked several times
+    # The control: they do not end by themselves, although the store is asked several times.
     time.sleep(1.2)
     assert all(s.pids() for s in [*tree, others, *(s for _, s in runs)])
     report = either.act("kill", "a")

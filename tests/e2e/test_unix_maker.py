@@ -228,7 +228,7 @@ def test_a_waiting_process_can_be_paused(ssb, govern):
 
 @pytest.mark.parametrize("n, refused", [(32, 0), (33, 1)])
 def test_waiting_processes_are_bounded(ssb, n, refused):
-    """At most 32 calls wait for one listener. The next one gets the error that there is no room."""
+    """At most 32 calls wait for one listener: the next one fails at once with EAGAIN."""
     skill = ssb.skill(WAITERS, args=["main.py", str(n)], write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
