@@ -30,7 +30,7 @@ def post_modern(client, message, **fields):
     return client.send(body=message, **dict(modern_fields(message), **fields))
 
 
-# ---- who may ask, and how -------------------------------------------------------
+# ---- which clients and requests are accepted ---------------------------------
 
 PING = request("p", "tools/list", modern=True)
 REFUSED = [  # header fields, status

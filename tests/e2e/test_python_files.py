@@ -248,7 +248,7 @@ def test_symlinks_of_the_system_are_followed(world, base):
         assert etc == lib and (work / "out").read_text() == "of the skill"
 
 
-# ---- the parts ----
+# ---- _files, without a sandbox ----
 
 def stored(named, data="bmV3"):
     files = _files.Files([], [named])

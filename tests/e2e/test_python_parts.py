@@ -247,7 +247,7 @@ def test_a_request_has_a_greatest_length(monkeypatch):
         _wire.encode({"a": "x" * 92})
 
 
-# ---- a worker that does not keep to it ----
+# ---- a worker that violates the protocol ----
 
 PLAYS = """
 import json, sys
@@ -560,7 +560,7 @@ def test_files_have_caps(tmp_path, monkeypatch):
             _files.Files(read, write)
 
 
-# ---- finding and reading ----
+# ---- how skills are found and read ----
 
 def make_skill(directory, manifest="name: test/thing\n", code="class A: pass\n"):
     directory.mkdir(parents=True)
@@ -725,7 +725,7 @@ def test_tools_of_models():
     assert len(SkillLoader.to_claude_tool({"manifest": {"name": "x" * 99}})["name"]) == 64
 
 
-# ---- the stand-in's schemas ----
+# ---- the worker's own check of schemas ----
 
 def load_worker():
     spec = importlib.util.spec_from_file_location(
@@ -759,7 +759,7 @@ def test_our_schemas_judge_as_the_library_does(params):
         assert not good
 
 
-# ---- LangChain, without LangChain ----
+# ---- the callbacks for LangChain, without LangChain ----
 
 class FakeSession(Session):
     """A session that answers from a list, and keeps the questions in `asked`."""

@@ -230,7 +230,7 @@ def test_what_was_approved_is_shown(ssb, era):
         assert failure(client.tool("run_skill", skill_dir="keys"))
 
 
-# ---- more than fits ----------------------------------------------------------------------
+# ---- more denials or messages than the maximum -------------------------------------------
 
 @pytest.mark.parametrize("n", [50, 51])
 def test_denials_at_their_cap(user, n):

@@ -322,7 +322,7 @@ def test_parents_and_children(either):
     assert either.runner.run("--session", "child", "--", "/bin/true").code == 125
 
 
-# ---- what a run uses -------------------------------------------------------
+# ---- limits of a run's usage -----------------------------------------------
 
 def in_the_middle(run, sleepers, seconds=30):
     """Asserts that the run is ended long before it would have ended by itself."""
