@@ -155,7 +155,7 @@ static bool makes_special(const struct seccomp_notif *n, const struct observed_c
 	return type == S_IFIFO || type == S_IFSOCK;
 }
 
-/* unlinkat() removes directories as well. */
+/* Returns the operation of the call. unlinkat() with AT_REMOVEDIR removes a directory. */
 static enum op change_op(const struct seccomp_notif *n, const struct observed_call *c)
 {
 	return c->nr == SYS_unlinkat && ((int)observe_arg(n, ARG2) & AT_REMOVEDIR) != 0 ? OP_RMDIR

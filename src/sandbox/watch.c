@@ -105,8 +105,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 		 * would wait for ever, so end it. */
 		run_kill(r);
 	}
-	/* There is time for the following: the child is still building, and the skill's first
-	 * execve waits for the observer's answer. */
+	/* Now this work delays nothing: the child is still building, and the skill's first execve
+	 * waits for the observer's answer. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}

@@ -138,7 +138,8 @@ static void hear_keeper(struct target *t, enum live_op op)
 	}
 }
 
-/* It is not known which session this run belongs to, so it is not ended. */
+/* Ends the wait for a keeper that is gone or silent. Its run may belong to another session, so it
+ * is not ended. */
 static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
