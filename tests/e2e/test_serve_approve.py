@@ -261,7 +261,7 @@ def test_what_changed_needs_the_owners_word(ssb):
         assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
         ssb.ssb("approve", "--yes", "--once", d).ok()
         assert structured(mute.tool("run_skill", skill_dir="plain"))["stdout"] == "two\n"
-        assert "is over" in failure(mute.tool("run_skill", skill_dir="plain"))["message"]
+        assert "has ended" in failure(mute.tool("run_skill", skill_dir="plain"))["message"]
 
 
 WIDE = {"read": ["~/.ssh"], "egress": [{"domain": "example.com"}]}
@@ -287,7 +287,7 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         assert "changed since you approved it" in asked(client) and is_whole(asked(client))
         ssb.ssb("approve", "--yes", "--once", d).ok()
         structured(client.tool("run_skill", skill_dir="keys"))
-        assert "is over" in asked(client) and is_whole(asked(client))
+        assert "has ended" in asked(client) and is_whole(asked(client))
         assert "too large to keep a copy" not in asked(client)
         with open(ssb.write(d / "big", ""), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 65 << 20)
