@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,12 +92,7 @@ int layer_userns(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_USERNS].detail, sizeof(s->reports[LAYER_USERNS].detail),
 	         "user, mount and pid namespaces; uid %u inside", s->config->uid);
-	if (userns_limit(s, err) != 0 || layer_take_ids(s, err) != 0) {
-		return -1;
-	}
-	/* stage_main() has set it, and the change of the uid has cleared it. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	return 0;
+	return userns_limit(s, err) != 0 ? -1 : layer_take_ids(s, err);
 }
 
 int layer_net(struct stage *s, struct ssb_error *err)

@@ -327,7 +327,9 @@ _Noreturn void stage_main(const struct stage_config *config)
 	*s = stage_of(config);
 
 	/* If the supervisor ends before init listens on ctl, this signal ends init. Later, init
-	 * ends when ctl is closed. */
+	 * ends when ctl is closed. If root starts the run, the change of the uid clears the signal.
+	 * It must not be set again: after a pause, init has to thaw the cgroup before it ends,
+	 * because in cgroup v1 frozen processes cannot be killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* The caller's handlers must not run here. If the caller ignores SIGCHLD, the kernel would
 	 * reap the children of this process, and their status would be lost. */
