@@ -108,6 +108,7 @@ static int judge_question(const struct json_doc *doc, char *self)
 		.path = getenv("PATH"),
 		.cdpath = getenv("CDPATH") != NULL,
 		.config_dir = owner.config_dir,
+		.state_dir = owner.state_dir,
 		.self = self,
 	};
 	auto_buf text;

@@ -27,7 +27,7 @@ struct judging {
 	struct string_list words; /* and its words */
 	size_t first;             /* of these, the first behind `cd DIR &&` */
 	char *certain;            /* the directory there; NULL: it is not certain */
-	struct buf flat;          /* the two other readings */
+	struct buf flat;          /* the other readings */
 	struct string_list flat_words;
 	struct buf *text;
 };
@@ -157,6 +157,23 @@ static void name_program(struct judging *j)
 	buf_addc(&j->flat, ' ');
 }
 
+/* Appends the exact text without its redirections. */
+static void put_bare(struct buf *exact)
+{
+	auto_free char *text = strdup(exact->data != NULL ? exact->data : "");
+	bool file = false; /* the word is the file of a redirection */
+
+	exact->failed = exact->failed || text == NULL;
+	for (char *rest = text, *word = NULL; (word = strsep(&rest, " ")) != NULL;) {
+		bool redirects = strpbrk(word, "<>") != NULL;
+		if (word[0] != '\0' && !redirects && !file) {
+			buf_addf(exact, "%s ", word);
+		}
+		file = redirects ? strpbrk(word + strlen(word) - 1, "<>") != NULL
+		                 : file && word[0] == '\0';
+	}
+}
+
 /* `names`: PWD and PATH come first; they are good enough to judge by, not to rewrite. */
 static int read_line(struct judging *j, const struct hook_name names[])
 {
@@ -168,9 +185,13 @@ static int read_line(struct judging *j, const struct hook_name names[])
 	(void)hook_line_read(&j->exact, q->command, q->len, names, HOOK_EXACT);
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_JOINED);
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_SPLIT);
+	if (strpbrk(q->command, "<>") != NULL) {
+		(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_BARE);
+		put_bare(&j->exact);
+	}
 	if (q->len > MAX_SHELL_BYTES || literal.failed || j->exact.failed || j->flat.failed ||
 	    split_words(literal.data, MAX_SHELL_WORDS, &j->words) != 0 ||
-	    split_words(j->flat.data, 4 * MAX_SHELL_WORDS, &j->flat_words) != 0) {
+	    split_words(j->flat.data, 6 * MAX_SHELL_WORDS, &j->flat_words) != 0) {
 		return -1;
 	}
 	find_certain_place(j);
@@ -255,21 +276,69 @@ static bool rewrite_line(struct judging *j, const struct program *p)
 	return true;
 }
 
+static int compare_words(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Looks at each word once: a long line may repeat a pattern that matches many files. */
+static bool any_names(struct judging *j, const struct string_list *words)
+{
+	auto_free char **sorted = calloc(words->n + 1, sizeof(char *));
+	bool names = sorted == NULL;
+
+	for (size_t i = 0; i < words->n && sorted != NULL; i++) {
+		sorted[i] = words->v[i];
+	}
+	if (sorted != NULL) {
+		qsort(sorted, words->n, sizeof(char *), compare_words);
+	}
+	for (size_t i = 0; i < words->n && !names; i++) {
+		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {
+			auto_free char *word = copy_word(sorted[i]);
+			names = word == NULL || hook_skill_names(&j->skills, word);
+		}
+	}
+	return names;
+}
+
 /* Does a word of the line lead into a skill? */
 static bool line_names(struct judging *j)
 {
-	for (size_t i = 0; i < j->words.n && j->simple; i++) {
-		auto_free char *word = copy_word(j->words.v[i]);
-		if (word == NULL || hook_skill_names(&j->skills, word)) {
+	return (j->simple && any_names(j, &j->words)) || any_names(j, &j->flat_words);
+}
+
+/* Would a line that only looks change one of the owner's own files? */
+static bool looks_change_own(struct judging *j)
+{
+	size_t n = 0;
+
+	for (const char *c = j->exact.data; *(c += strspn(c, " ;|&")) != '\0'; c += n) {
+		n = strcspn(c, ";|&");
+		AUTO(string_list_done) struct string_list words = { 0 };
+		auto_free char *command = strndup(c, n);
+		if (command == NULL || split_words(command, MAX_SHELL_WORDS, &words) != 0) {
 			return true;
 		}
-	}
-	for (size_t i = 0; i < j->flat_words.n; i++) {
-		if (hook_skill_names(&j->skills, j->flat_words.v[i])) {
-			return true;
+		const bool changes = hook_rules_change(command);
+		for (size_t i = 0, into = 0; i < words.n; i++) {
+			bool changed = changes || into;
+			into = strchr(words.v[i], '>') != NULL;
+			hook_line_unmask(words.v[i]);
+			if (changed && hook_skill_names(&j->skills, words.v[i])) {
+				return true;
+			}
 		}
 	}
 	return false;
+}
+
+static bool changes_own(struct judging *j, bool looks)
+{
+	j->skills.only_own = true;
+	bool own = j->skills.own.n > 0 && (looks ? looks_change_own(j) : line_names(j));
+	j->skills.only_own = false;
+	return own;
 }
 
 /* Is a skill below the places, or below a directory that the line names? */
@@ -305,6 +374,13 @@ static enum hook_answer give_reason(const struct judging *j, enum hook_answer a,
 	return a;
 }
 
+static enum hook_answer leave_to_owner(const struct judging *j)
+{
+	buf_adds(j->text, "skillsandbox: this command changes what skills and agents may "
+	                  "do, which is for their owner to decide");
+	return HOOK_ASK;
+}
+
 static enum hook_answer judge_line(struct judging *j)
 {
 	AUTO(program_done) struct program p = { 0 };
@@ -312,15 +388,22 @@ static enum hook_answer judge_line(struct judging *j)
 	/* In simple commands quoted text is not taken for a start of what it does not name. */
 	const bool nests = !j->simple || hook_rules_nest(j->exact.data);
 
+	const bool looks = looks_all(j, within);
+
+	if (changes_own(j, looks)) {
+		return j->skills.unsure ? give_reason(j, HOOK_ASK, "names, and may start, a file")
+		                        : leave_to_owner(j);
+	}
 	if (one && rewrite_line(j, &p)) {
 		return HOOK_REWRITE;
 	}
-	if (looks_all(j, within)) {
+	if (looks) {
 		return HOOK_PASS;
 	}
 	bool names = line_names(j);
 	if (within || names) {
-		const char *program = one && names && !nests && j->certain ? p.words.v[0] : "";
+		const bool sure = one && names && !nests && j->certain && !j->skills.unsure;
+		const char *program = sure ? p.words.v[0] : "";
 		bool starts =
 		        hook_rules_is_starter(program) ||
 		        (strchr(program, '/') != NULL && hook_skill_names(&j->skills, program));
@@ -336,9 +419,7 @@ static enum hook_answer judge_line(struct judging *j)
 		return give_reason(j, HOOK_ASK, "may start a file that it does not name");
 	}
 	if (hook_rules_decide(j->flat.data, nests)) {
-		buf_adds(j->text, "skillsandbox: this command changes what skills and agents may "
-		                  "do, which is for their owner to decide");
-		return HOOK_ASK;
+		return leave_to_owner(j);
 	}
 	return HOOK_PASS;
 }
@@ -364,6 +445,8 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 	buf_init(&j.exact, 8 * MAX_SHELL_BYTES);
 	buf_init(&j.flat, 16 * MAX_SHELL_BYTES);
 	j.skills.project = q->project != NULL ? realpath(q->project, NULL) : NULL;
+	hook_skill_keep(&j.skills, q->config_dir);
+	hook_skill_keep(&j.skills, q->state_dir);
 	if (read_line(&j, names) == 0) {
 		a = judge_line(&j);
 	} else {

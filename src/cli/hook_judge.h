@@ -29,6 +29,7 @@ struct hook_question {
 	const char *path;       /* PATH; NULL: not known */
 	bool cdpath;            /* CDPATH is set: `cd` may lead anywhere */
 	const char *config_dir; /* the owner's; NULL: not known */
+	const char *state_dir;  /* the owner's; NULL: not known */
 	const char *self;       /* our own executable */
 };
 

@@ -9,6 +9,8 @@
 
 #include "base/own.h"
 
+#define MAX_REDIRECTS_DEEP 64 /* redirections within the files of others */
+
 #define MASK    '\1'
 #define SPECIAL "$*?[{!;|&<>()`"
 
@@ -17,6 +19,7 @@ struct line_reader {
 	size_t len, at;
 	const struct hook_name *names;
 	struct buf *out;
+	struct buf *files; /* of redirections, as in the line; for HOOK_BARE */
 	enum hook_reading how;
 	bool tick;     /* between backquotes */
 	bool has_case; /* behind the ")" of a pattern, a command begins */
@@ -30,6 +33,13 @@ static bool is_one_of(int c, const char *set)
 static int peek_char(const struct line_reader *r, size_t ahead)
 {
 	return ahead < r->len - r->at ? (unsigned char)r->s[r->at + ahead] : -1;
+}
+
+static void skip_chars(struct line_reader *r, const char *set)
+{
+	while (is_one_of(peek_char(r, 0), set)) {
+		r->at++;
+	}
 }
 
 static bool ends_with(const struct buf *out, const char *tail)
@@ -179,10 +189,40 @@ static bool read_redirect(struct line_reader *r, int c)
 	if (to_fd) {
 		return peek_char(r, 0) < 0 || is_one_of(peek_char(r, 0), " \t\n;|");
 	}
-	while (is_one_of(peek_char(r, 0), " \t")) {
-		r->at++;
-	}
+	skip_chars(r, " \t");
 	return peek_char(r, 0) >= 0 && !is_one_of(peek_char(r, 0), "<>&|(;#\n");
+}
+
+/* Moves behind the redirection and its file, which may be quoted, or a substitution. A quote may be
+ * a closing one, so what is left out is read later. */
+static void leave_out_redirect(struct line_reader *r)
+{
+	size_t deep = 0, from = 0;
+	int quote = 0;
+
+	while (isdigit((unsigned char)r->out->data[r->out->len - 1]) != 0) {
+		r->out->data[--r->out->len] = '\0'; /* "2" of "2>" */
+	}
+	skip_chars(r, "<>&|");
+	skip_chars(r, " \t");
+	for (from = r->at; r->at < r->len; r->at++) {
+		int c = peek_char(r, 0);
+		if (c == '\\' && quote != '\'') {
+			r->at += r->at + 1 < r->len;
+		} else if (quote != 0) {
+			quote = c == quote ? 0 : quote;
+		} else if (is_one_of(c, "'\"`")) {
+			quote = c;
+		} else if (c == '(' || (c == ')' && deep > 0)) {
+			deep = c == '(' ? deep + 1 : deep - 1;
+		} else if (deep == 0 && is_one_of(c, " \t\n;&|<>)")) {
+			break;
+		}
+	}
+	buf_adds(r->files, ": "); /* not the program of a command */
+	buf_add(r->files, r->s + from, r->at - from);
+	buf_addc(r->files, '\n');
+	put_text(r, " ");
 }
 
 static bool read_operator(struct line_reader *r, int c)
@@ -245,12 +285,16 @@ static bool read_other(struct line_reader *r, int c)
 		r->at = end != NULL ? (size_t)(end - r->s) : r->len;
 		return true;
 	}
-	if (c == '~' && starts) { /* what "~+" and "~you" are, only the shell knows */
+	/* In arguments like x=~ and x=a:~, only bash knows "~". */
+	bool assigns = exact && (ends_with(r->out, "=") || ends_with(r->out, ":"));
+	bool quoted = exact && is_one_of(next, "'\"");
+	if (c == '~' && !quoted &&
+	    (starts || assigns)) { /* "~+" and "~you": only the shell knows */
 		bool home = next < 0 || is_one_of(next, "/ \t\n;&|<>'\"");
 		const char *value = home ? find_value(r, "HOME", 4) : NULL;
 		r->at += is_one_of(next, "+-");
 		put_value(r, value);
-		return !exact || value != NULL;
+		return !exact || (value != NULL && !assigns);
 	}
 	if (is_one_of(c, " \t") || (!exact && c < ' ')) {
 		return put_text(r, " ");
@@ -267,6 +311,10 @@ static bool read_char(struct line_reader *r)
 	bool redirects = is_one_of(c, "<>") || (exact && is_one_of(c, "12") &&
 	                                        ends_with(r->out, " ") && peek_char(r, 1) == '>');
 
+	if (r->how == HOOK_BARE && (redirects || (c == '&' && peek_char(r, 1) == '>'))) {
+		leave_out_redirect(r);
+		return true;
+	}
 	if (!exact && (quotes || redirects)) {
 		r->at++;
 		return put_text(r, redirects ? " < " : r->how == HOOK_SPLIT ? " " : "");
@@ -283,13 +331,29 @@ static bool read_char(struct line_reader *r)
 bool hook_line_read(struct buf *out, const char *line, size_t len, const struct hook_name names[],
                     enum hook_reading how)
 {
-	struct line_reader r = { .s = line, .len = len, .names = names, .out = out, .how = how };
+	auto_buf files = BUF(out->cap), again = BUF(out->cap);
+	struct line_reader r = {
+		.s = line, .len = len, .names = names, .out = out, .files = &files, .how = how
+	};
 	bool simple = true;
 
 	r.has_case = memmem(line, len, "case", 4) != NULL;
 	put_text(&r, " ; ");
-	while (r.at < len && !out->failed && (simple || how != HOOK_EXACT)) {
-		simple = read_char(&r);
+	for (size_t deep = 0; r.at < r.len; deep++) {
+		while (r.at < r.len && !out->failed && (simple || how != HOOK_EXACT)) {
+			simple = read_char(&r);
+		}
+		if (files.len == 0 || out->failed) {
+			break;
+		}
+		buf_reset(&again);
+		buf_add(&again, files.data, files.len);
+		buf_reset(&files);
+		out->failed = out->failed || again.failed || deep == MAX_REDIRECTS_DEEP;
+		put_text(&r, " ; ");
+		r.s = again.data;
+		r.len = again.len;
+		r.at = 0;
 	}
 	put_text(&r, " ");
 	simple = simple && !ends_with(out, "& ") && !ends_with(out, "| ");

@@ -8,7 +8,9 @@
  *           mean something to a shell are masked: "*" in a word is a pattern.
  *   JOINED  Any line. Quotes and backslashes vanish. Substitutions, subshells and here documents
  *           are commands like all others; ")" ends a substitution, "<" is any redirection.
- *   SPLIT   The same, but quotes and backslashes separate words. */
+ *   SPLIT   The same, but quotes and backslashes separate words.
+ *   BARE    Like JOINED, but redirections are not between the words: their files follow at the end,
+ *           as commands. */
 #ifndef CLI_HOOK_LINE_H
 #define CLI_HOOK_LINE_H
 
@@ -17,7 +19,7 @@
 
 #include "base/buf.h"
 
-enum hook_reading { HOOK_EXACT, HOOK_JOINED, HOOK_SPLIT };
+enum hook_reading { HOOK_EXACT, HOOK_JOINED, HOOK_SPLIT, HOOK_BARE };
 
 /* A variable of which the value is known. "HOME" is also "~". */
 struct hook_name {

@@ -37,7 +37,9 @@
 	"(-[qv]|--(quiet|verbose|json|watch|prove|dry-run|tty|no-tty)|--session[ =][^- $*?][^ "    \
 	"$*?]*)"
 
-/* Commands that only look, or change files without starting any. */
+/* Commands that only look, or change files, and start no file that they are given. What the
+ * settings of a repository name (hooks, filters, a pager), git may start. `unless` finds options
+ * that start something; a variable or a brace may become one. */
 static const struct {
 	const char *look, *unless;
 } LOOKS[] = {
@@ -49,13 +51,13 @@ static const struct {
 	{ "^(black|ruff|autopep8|pyflakes|pycodestyle|shellcheck|shfmt|clang-format|gofmt|"
 	  "rustfmt) ",
 	  NULL },
-	{ "^rg ", " --(pre|hostname-bin)" },
+	{ "^rg ", " --(pre|hostname-bin)| [^ ]*[$]" },
 	/* The subscript of a variable is evaluated: x[$(...)]. */
 	{ "^(test|[[]|printf) ", " -v| [^ ]*([[]|" BRACKET ")" },
 	{ "^[[][[] ", " -(v|eq|ne|lt|le|gt|ge)" },
-	{ "^(less|more) ", " [+]" }, /* "+!command" */
-	{ "^sort ", " --co" },
-	{ "^find ", " -(exec|ok|fprint|fls)" },
+	{ "^(less|more) ", " [+]| --le| -[^- ]*k| [^ ]*[$]" }, /* "+!command", lesskey */
+	{ "^sort ", " --co| [^ ]*[$]" },
+	{ "^find ", " -(exec|ok|fprint|fls)| [^ ]*[$]" },
 	/* Modules that read what they are given, and write beside it at most. */
 	{ "^python[0-9.]* -m (py_compile|compileall|tokenize|ast|dis|tabnanny|json[.]tool) ",
 	  NULL },
@@ -64,7 +66,8 @@ static const struct {
 	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) s/[^/ ]*/[^/ ]*/[gIip0-9]* ", "^sed [^ ]* .* -" },
 	{ "^sed (-i|-n|-E|-Ei|-i[.]bak) s(" BAR "[^\xfc ]*){2}" BAR "[gIip0-9]* ",
 	  "^sed [^ ]* .* -" },
-	{ "^git (add|diff|log|show|status|blame|rm|mv|ls-files|commit|tag|branch|stash|restore) ",
+	{ "^git (add|diff|log|show|status|blame|rm|mv|ls-files|commit|tag|branch|stash|restore|"
+	  "checkout -b|switch -c) ",
 	  " --(ext|textconv)" },
 	{ "^gh (pr|issue) (create|comment|edit|view|list|review|status|checks|close|reopen) ",
 	  NULL },
@@ -97,6 +100,10 @@ static const char *const UNNAMED[] = {
 	PROGRAM "(xargs|parallel) ",
 	" -(exec|ok)(dir)? ",
 	" (fd|fdfind) ([^;|]* )?(-[xX]|--exec[^ ]*) ",
+	PROGRAM "find ([^;|]* )?[^ ]*[$][^;|]*[}$]", /* find {-exec,python3} {} + */
+	/* Patterns that glob(3) does not know. */
+	" (globstar|extglob|nocaseglob|dotglob) ",
+	PROGRAM "zsh ([^;|]* )?-[a-z]*c .*[*][*]",
 };
 
 /* Commands that start a text. */
@@ -106,6 +113,10 @@ static const char *const NESTS[] = {
 	PROGRAM "env ([^;|]* )?(-[a-zA-Z]*S|--s)",
 };
 
+/* Options that grant something, of the commands that have any; before "--" */
+#define GRANTS                                                                                     \
+	"(run|serve|learn|init) (([^-;| ]|-[^- ;|]|--[^ ;|])[^ ]* )*(-[a-z]*[rw]|--(read|write|"   \
+	"net|env|policy|connect|sidecar|allow-private|unix-sockets|best-effort|rootfs|image))"
 #define UNKNOWN  " ((audit|session) )?[^ ]*[$*?[]"
 #define DECISION "(approve|setup|resume|prune|--revoke)"
 
@@ -113,7 +124,10 @@ static const char *const NESTS[] = {
 static const char *const DECIDES[] = {
 	/* In any order: both flat readings of the line follow each other. */
 	" " OURS " (.* )?" DECISION "[ ,]",
-	"[$*?[][^ ]* (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) ",
+	"[$*?[][^ ]* ((approve|setup|audit prune|session resume|approvals [^;|]*--revoke) |" GRANTS
+	")",
+	/* Programs are looked for elsewhere, or load other files: any may be ours. */
+	" (PATH|ENV|BASH_ENV|LD_PRELOAD|LD_LIBRARY_PATH)[+]?=.* (" DECISION "[ ,]|" GRANTS ")",
 	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS UNKNOWN,
 	/* Another name for our program: an alias, a variable, a copy, a symlink. */
 	"[;|&] ([a-z]+ )*" ASSIGNMENT ANY_DIR OURS " ",
@@ -123,7 +137,7 @@ static const char *const DECIDES[] = {
 static const struct {
 	const char *command, *harmless;
 } BY_OPTION[] = {
-	{ " " OURS " run ", "^((" RUN_OPTION "|[^- $*?;|&][^ $*?;|&]*) )+(--|[;|&<)]|&&)" },
+	{ " " OURS " run ", "^((" RUN_OPTION "|[^- $*?;|&][^ $*?;|&]*) )+(-- |[;|&<)]|&&)" },
 	{ " " OURS " (serve|learn|init|approvals) ",
 	  "^((-q|--quiet|--json|--skills[ =][^ $*?]*|[^- $*?;|&][^ $*?;|&]*) )*[;|&<)]" },
 };
@@ -173,7 +187,9 @@ static const char *skip_starter(const char *command)
 	               &m)) {
 		/* Their options may come from the input. */
 		const char *rest = command + m.rm_eo;
-		return find_match("^(find|rg|sort|xargs|([^ ]*/)?" OURS ") ", rest, true, NULL)
+		return find_match("^([^ ]*/)?(find|rg|sort|xargs|sed|less|more|git|gh|test|[[]|"
+		                  "printf|" OURS ") ",
+		                  rest, true, NULL)
 		               ? ""
 		               : rest;
 	}
@@ -181,7 +197,10 @@ static const char *skip_starter(const char *command)
 	    find_match(" -(exec|ok|fprint|fls)[^ ]* ", command, false, &m) &&
 	    strncmp(command + m.rm_so, " -exec", 6) == 0) {
 		const char *rest = command + m.rm_eo;
-		return find_match(" -(exec|ok|fprint|fls)", rest, true, NULL) ? "" : rest;
+		return find_match(" -(exec|ok|fprint|fls)", rest, true, NULL) ||
+		                       memchr(command, '$', (size_t)m.rm_so) != NULL
+		               ? ""
+		               : rest;
 	}
 	return command;
 }
@@ -204,6 +223,15 @@ bool hook_rules_look(const char *command, const char *self, bool within)
 		}
 	}
 	return false;
+}
+
+bool hook_rules_change(const char *command)
+{
+	return find_match("^" ANY_DIR
+	                  "((rm|rmdir|mkdir|touch|chmod|chown|uniq|xxd|black|ruff|autopep8|shfmt|"
+	                  "clang-format|gofmt|rustfmt|git|xargs|python[^ ]*) |sed -[^ ]*i|"
+	                  "(sort|tree) (.* )?-[^ ]*o|find .* -(delete|exec))",
+	                  command, true, NULL);
 }
 
 bool hook_rules_start_unnamed(const char *text)

@@ -5,10 +5,14 @@
 
 #include <stdbool.h>
 
-/* Does the simple command, from an exact text, only look, or change files without starting any?
+/* Does the simple command, from an exact text, only look, or change files, and start none of those
+ * that it is given?
  * `within`: it runs in a skill's directory, where git and Python start more than they are told.
  * `self` is our own executable. */
 bool hook_rules_look(const char *command, const char *self, bool within);
+
+/* May the simple command, which only looks, change files that its words name? */
+bool hook_rules_change(const char *command);
 
 /* May a command of the text start files that no word names: `python3 $F`, `find -exec`, `xargs`? */
 bool hook_rules_start_unnamed(const char *text);

@@ -26,8 +26,17 @@ void hook_skill_done(struct hook_skills *s)
 	string_list_done(&s->names);
 	string_list_done(&s->roots);
 	string_list_done(&s->without);
+	string_list_done(&s->own);
 	free(s->project);
 	free(s->found);
+}
+
+void hook_skill_keep(struct hook_skills *s, const char *dir)
+{
+	auto_free char *real = dir != NULL ? realpath(dir, NULL) : NULL;
+
+	s->unsure = s->unsure || (dir != NULL && string_list_add(&s->own, dir, SIZE_MAX) != 0) ||
+	            (real != NULL && string_list_add(&s->own, real, SIZE_MAX) != 0);
 }
 
 /* Anything with the name of a manifest makes the directory a skill. */
@@ -58,12 +67,39 @@ static char *find_skill(const struct hook_skills *s, const char *full)
 {
 	auto_free char *real = realpath(full, NULL);
 
+	auto_free char *above = path_parent(full);
+	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
+
+	for (size_t i = 0; i < s->own.n && s->only_own; i++) {
+		const char *at = real != NULL ? real : place != NULL ? place : full;
+		if (path_beneath(at, s->own.v[i]) != NULL) {
+			return strdup(s->own.v[i]);
+		}
+	}
+	if (s->only_own) {
+		return NULL;
+	}
 	if (real != NULL && climb_to_skill(s, real)) {
 		return steal_ptr(&real);
 	}
-	auto_free char *above = path_parent(full);
-	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
 	return place != NULL && climb_to_skill(s, place) ? steal_ptr(&place) : NULL;
+}
+
+static size_t *glob_count; /* glob(3) passes nothing to its functions */
+
+static void *open_dir(const char *name)
+{
+	return opendir(name);
+}
+
+static void close_dir(void *dir)
+{
+	(void)closedir(dir);
+}
+
+static struct dirent *read_counted(void *dir)
+{
+	return ++*glob_count > MAX_HOOK_WALK ? NULL : readdir(dir);
 }
 
 /* Adds what the word, which may be a pattern, stands for in `dir`: the file of that name, and each
@@ -72,7 +108,14 @@ static void expand_word(struct hook_skills *s, const char *dir, const char *word
                         struct string_list *ret)
 {
 	auto_free char *full = path_from(dir, word);
-	AUTO(globfree) glob_t found = { 0 };
+	AUTO(globfree)
+	glob_t found = {
+		.gl_opendir = open_dir,
+		.gl_readdir = read_counted,
+		.gl_closedir = close_dir,
+		.gl_stat = stat,
+		.gl_lstat = lstat,
+	};
 	size_t wild = 0; /* parts of the path with a wildcard */
 	auto_buf pattern;
 
@@ -87,11 +130,14 @@ static void expand_word(struct hook_skills *s, const char *dir, const char *word
 	if (full == NULL || strlen(full) >= PATH_MAX || pattern.failed) {
 		return; /* no file has that name */
 	}
-	int rc = wild == 0 || wild > MAX_WILD_PARTS ? 0
-	                                            : glob(pattern.data, GLOB_NOSORT, NULL, &found);
+	glob_count = &s->matched;
+	int rc = wild == 0 || wild > MAX_WILD_PARTS || s->unsure
+	                 ? 0
+	                 : glob(pattern.data, GLOB_NOSORT | GLOB_ALTDIRFUNC, NULL, &found);
+	s->matched += found.gl_pathc;
 	s->unsure = s->unsure || wild > MAX_WILD_PARTS || (rc != 0 && rc != GLOB_NOMATCH) ||
-	            string_list_add(ret, full, SIZE_MAX) != 0;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
+	            s->matched > MAX_HOOK_WALK || string_list_add(ret, full, SIZE_MAX) != 0;
+	for (size_t i = 0; i < found.gl_pathc && !s->unsure; i++) {
 		s->unsure = s->unsure || string_list_add(ret, found.gl_pathv[i], SIZE_MAX) != 0;
 	}
 }
@@ -100,7 +146,7 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 {
 	const size_t n = s->places.n;
 
-	for (size_t i = 0; i < (n > 0 ? n : 1); i++) {
+	for (size_t i = 0; i < (n > 0 ? n : 1) && !s->unsure; i++) {
 		AUTO(string_list_done) struct string_list found = { 0 };
 		expand_word(s, n > 0 ? s->places.v[i] : "/", dir, &found);
 		for (size_t k = 0; k < found.n; k++) {
@@ -114,7 +160,7 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 
 static bool names_path(struct hook_skills *s, const char *path)
 {
-	for (size_t i = 0; i < s->places.n; i++) {
+	for (size_t i = 0; i < s->places.n && !s->unsure; i++) {
 		AUTO(string_list_done) struct string_list found = { 0 };
 		struct stat st;
 		expand_word(s, s->places.v[i], path, &found);
@@ -147,7 +193,7 @@ bool hook_skill_names(struct hook_skills *s, const char *word)
 			continue;
 		}
 		/* "-fx.mk": a value that is attached to an option */
-		if (names_path(s, part) ||
+		if ((strcmp(part, word) != 0 && names_path(s, part)) ||
 		    (part[0] == '-' && strlen(part) > 2 && names_path(s, part + 2))) {
 			return true;
 		}
@@ -220,8 +266,20 @@ void hook_skill_learn(struct hook_skills *s, const char *home)
 	}
 }
 
-bool hook_skill_mentions(const struct hook_skills *s, const char *flat)
+bool hook_skill_mentions(const struct hook_skills *s, const char *line)
 {
+	auto_free char *flat = strdup(line);
+
+	/* A URL is not a path. */
+	for (char *at = flat; at != NULL && (at = strstr(at, " http")) != NULL; at++) {
+		size_t n = strcspn(at + 1, " ");
+		if (memmem(at, n < 9 ? n : 9, "://", 3) != NULL) {
+			memset(at + 1, '?', n);
+		}
+	}
+	if (flat == NULL) {
+		return true;
+	}
 	for (size_t i = 0; i < s->names.n + s->roots.n; i++) {
 		bool root = i >= s->names.n;
 		const char *name = root ? s->roots.v[i - s->names.n] : s->names.v[i];

@@ -20,12 +20,18 @@ struct hook_skills {
 	/* Where the agent works; may be NULL. A SKILL.md there describes the project: it does not
 	 * make all of the project's files a skill's. */
 	char *project;
+	struct string_list own;     /* the owner's own directories, and their real paths */
+	bool only_own;              /* hook_skill_names() looks for these, and not for skills */
+	size_t matched;             /* names that patterns read and matched */
 	size_t walked;              /* directory entries that hook_skill_below() examined */
 	struct string_list without; /* directories in which it found no skill */
 	char *found; /* the directory of the first skill that a function found; NULL: none */
 };
 
 void hook_skill_done(struct hook_skills *s);
+
+/* Adds a directory of the owner's own files; NULL: none. */
+void hook_skill_keep(struct hook_skills *s, const char *dir);
 
 /* Adds the directory, which is relative to each of the places; of a pattern, all that match. */
 void hook_skill_enter(struct hook_skills *s, const char *dir);

@@ -29,8 +29,9 @@ static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
 static const char *world_self = "/usr/bin/skillsandbox";
-static const char *world_path = NULL;   /* the variable PATH */
-static const char *world_project = "."; /* the directory of the agent, below the world */
+static const char *world_path = NULL;          /* the variable PATH */
+static const char *world_project = ".";        /* the directory of the agent, below the world */
+static const char *world_config, *world_state; /* the owner's directories */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 
 static void put(const char *path, const char *text)
@@ -112,6 +113,8 @@ static enum hook_answer ask(const char *command, const char *cwd, bool cdpath, s
 		                         .project = project,
 		                         .cdpath = cdpath,
 		                         .path = world_path,
+		                         .config_dir = world_config,
+		                         .state_dir = world_state,
 		                         .self = world_self };
 	return hook_judge(&q, ret);
 }

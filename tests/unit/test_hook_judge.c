@@ -46,6 +46,8 @@ static void test_rewritten(void **state)
 		  "exec env timeout 5s " RUN "@/skills/x" },
 		{ "python3 skills/x/main.py 2>&1 >'a b/o' </dev/null", ".",
 		  RUN "@/skills/x 2>&1 >'a b/o' </dev/null" },
+		{ "python3 skills/x/main.py ~\"/x\" a=b~/y", ".",
+		  RUN "@/skills/x -- '~/x' 'a=b~/y'" },
 		{ "# now\n python3 skills/x/main.py # so\n", ".", RUN "@/skills/x" },
 	};
 
@@ -177,12 +179,91 @@ static void test_walk(void **state)
 	assert_int_equal(ask("python3 $F", "large", false, &text), HOOK_ASK);
 }
 
+/* The patterns of one question together may match MAX_HOOK_WALK files. */
+static void test_patterns(void **state)
+{
+	auto_buf line, cd, a, b, c, d;
+
+	buf_init(&line, 1 << 20);
+	buf_init(&cd, 1 << 20);
+	for (size_t i = 0; i < 100; i++) {
+		buf_adds(&line, "/usr/*/* ");
+	}
+	auto_buf one;
+	buf_init(&one, 1 << 20);
+	buf_addf(&one, "make %s", line.data);
+	assert_int_equal(ask(one.data, "tools", false, &a), HOOK_PASS); /* one pattern */
+	buf_reset(&one);
+	for (size_t i = 0; i < 100; i++) {
+		buf_addf(&one, "/usr/*/*%zu* ", i);
+		buf_adds(&cd, "cd /usr/*/*; ");
+	}
+	buf_reset(&line);
+	buf_addf(&line, "make %s", one.data);
+	assert_int_equal(ask(line.data, "tools", false, &b), HOOK_ASK);
+	buf_adds(&cd, "make");
+	assert_int_equal(ask(cd.data, "tools", false, &c), HOOK_ASK);
+	assert_int_equal(ask("make /usr/*/*1*", "tools", false, &d), HOOK_PASS);
+}
+
+/* The owner's own files may be read, but not changed. */
+static void test_own_files(void **state)
+{
+	static const char *const DIRS[] = { "conf", "conf/own", "state", "state/approvals" };
+	static const char *const ASKED[] = {
+		"echo x > @/conf/own/policy.yaml",
+		"echo x >> conf/own/policy.yaml",
+		"echo x 2>~/conf/own/policy.yaml",
+		"rm -r ~/state/approvals",
+		"rm -r stat*/app*",
+		"sed -i s/a/b/ conf/own/policy.yaml",
+		"cp x conf/own/policy.yaml",
+		"cat x | tee conf/own/policy.yaml",
+		"cd conf/own && echo > policy.yaml",
+		"python3 skills/x/main.py > conf/own/policy.yaml",
+		"for i in 1; do echo > conf/own/x; done",
+		"touch not/yet/skillsandbox/policy.yaml",
+	};
+	static const char *const PASSED[] = {
+		"cat conf/own/policy.yaml",
+		"cat conf/own/policy.yaml 2>/dev/null | head > o",
+		"ls -l state/approvals && rm -f x",
+		"sed -n 1,5p conf/own/policy.yaml",
+		"rm -r conf/x state/../o",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
+		auto_free char *dir = path_from(world, DIRS[i]);
+		assert_int_equal(mkdir(dir, 0755), 0);
+	}
+	auto_free char *config = path_from(world, "conf/own"), *kept = path_from(world, "state"),
+	               *later = path_from(world, "not/yet/skillsandbox");
+	size_t wrong = 0;
+	for (size_t i = 0; i < ARRAY_LEN(ASKED) + ARRAY_LEN(PASSED); i++) {
+		bool asked = i < ARRAY_LEN(ASKED);
+		const char *line = asked ? ASKED[i] : PASSED[i - ARRAY_LEN(ASKED)];
+		auto_buf text;
+		world_config = strstr(line, "/yet/") != NULL ? later : config;
+		world_state = kept;
+		enum hook_answer a = ask(line, ".", false, &text);
+		if (a != (asked ? HOOK_ASK : HOOK_PASS) ||
+		    (asked && strstr(text.data, "for their owner to decide") == NULL)) {
+			print_error("%s: %d\n", line, a);
+			wrong++;
+		}
+	}
+	world_config = NULL;
+	world_state = NULL;
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rewritten), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_cdpath),    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_walk),      cmocka_unit_test(test_brackets),
+		cmocka_unit_test(test_patterns),  cmocka_unit_test(test_own_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);
