@@ -62,8 +62,10 @@ static int refuse_never(const struct consent_view *v)
 			auto_buf item = BUF(SAY_MAX);
 
 			shell_quote(&item, v->abilities.v[i].asked);
-			say_errorf("this cannot be approved; take it out with: --without %s",
-			           item.failed ? "" : item.data);
+			const char *asked = item.failed ? "" : item.data;
+			say_errorf("%s cannot be approved; approve the skill without it: "
+			           "--without %s",
+			           asked, asked);
 		}
 	}
 	return EXIT_FINDINGS;
@@ -96,7 +98,7 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 		return exit_status_of(&err, false);
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
-		say_errorf("this cannot be approved: %.300s: %s", plan->refusals[i].what,
+		say_errorf("'%.300s' cannot be approved: %s", plan->refusals[i].what,
 		           plan->refusals[i].why); /* a long name must not hide the reason */
 	}
 	if (plan->n_refusals > 0) {

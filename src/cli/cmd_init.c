@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/proposal.h"
@@ -90,7 +91,9 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 static void say_notes(const struct skill_found *found, const char *target, bool cut)
 {
 	if (cut) {
-		say_notef("the skill has more text than init reads; part of it was not read");
+		say_notef("the skill exceeds a limit of init (such as %d files or %lu MiB), so "
+		          "init may have missed something; add what is missing to the manifest",
+		          MAX_HINT_FILES, MAX_HINT_TOTAL >> 20);
 	}
 	if (found->no_entry) {
 		say_warningf("it is not known which script is to run: name it as SCRIPT, or write "

@@ -137,8 +137,8 @@ static const struct idiom {
 	      "authorized_keys" OR "/etc/cron" OR "/var/spool/cron"),
 	IDIOM(LINT_STAYS, IN_CODE, "a file is written that programs later execute or use", ">",
 	      "authorized_keys" OR "/etc/cron.d/" OR "/etc/ld.so.preload"),
-	IDIOM(LINT_STAYS, IN_CODE, "a service is made to start by itself", "systemctl", "enable",
-	      ".service" OR ".timer"),
+	IDIOM(LINT_STAYS, IN_CODE, "a service is set up to start automatically", "systemctl",
+	      "enable", ".service" OR ".timer"),
 
 	IDIOM(LINT_ENVIRONMENT, IN_CODE | TIGHT, "the whole environment is put into a text",
 	      "dumps(dict(os.environ" OR "dumps(os.environ" OR "urlencode(os.environ" OR
@@ -179,7 +179,8 @@ static const struct idiom {
 	/* Waiting for a service on the same machine is the usual purpose, so only other hosts are
 	 * reported. */
 	IDIOM(LINT_RAW_TCP, IN_CODE | REMOTE | PRINTED | NOT_REGEX,
-	      "a shell connects to a host by itself", "/dev/tcp/" OR "/dev/udp/"),
+	      "a shell opens a network connection itself, without a program such as curl",
+	      "/dev/tcp/" OR "/dev/udp/"),
 
 	FACT(DECODES, TIGHT, UNHIDES),
 	FACT(EXECUTES, TIGHT, EXECUTES),

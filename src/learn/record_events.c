@@ -96,7 +96,7 @@ static void add_path(struct record_reading *r, const struct line *l, const char 
 		          .danger = denied ? danger_of(line_get_reason(l)) : NULL };
 	if (denied && n.danger == NULL && is_vain(l)) {
 		n.vain = true;
-		n.danger = "a grant of this place would not allow it";
+		n.danger = "no grant of this path allows what the skill tried";
 	}
 	/* A new file needs its directory, but a grant of a whole top directory such as "/srv" would
 	 * be too much. */

@@ -281,7 +281,8 @@ static char *owners_secret(struct build *b, const char *name)
 	case SECRET_SOUNDS:
 		return is_its_own(b->manifest, name)
 		               ? NULL
-		               : build_printf(b, "a key that by its name is not for this skill");
+		               : build_printf(b, "a key whose name matches neither the skill nor "
+		                                 "its hosts");
 	case SECRET_NOT:
 		break;
 	}
@@ -312,7 +313,8 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	bool granted = !denied && mtext_list_has(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
-		/* An approval cannot give it, because it could run code that was not approved. */
+		/* An approval cannot give this variable: the variable could run code that was not
+		 * approved. */
 		refuse_env(b, where, t->s, rule->why);
 		return;
 	}

@@ -302,8 +302,10 @@ void resolve_request(struct build *b, const struct path_request *asked)
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
 		if (real == NULL && errno == EINVAL) { /* "..", which the kernel does not follow */
-			build_refuse_request(b, r, "a directory before a '..' in it does not exist",
-			                     "name an existing file or directory");
+			build_refuse_request(
+			        b, r,
+			        "the path contains '..' after a directory that does not exist",
+			        "name an existing file or directory");
 			return;
 		}
 		if (real == NULL) {

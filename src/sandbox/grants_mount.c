@@ -56,7 +56,8 @@ unsigned grants_rights(const struct grant *g)
 	if (g->kind != GRANT_FILES) {
 		return LL_READ | write;
 	}
-	/* The skill must not leave sockets, FIFOs or devices behind on the host. */
+	/* Never LL_SPECIAL: the skill must not leave sockets or FIFOs behind on the host. No right
+	 * of landlock.h allows the skill to make devices. */
 	return LL_READ | LL_EXEC | (write != 0 ? LL_WRITE | LL_CHANGE : 0);
 }
 
@@ -254,8 +255,8 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (target < 0) {
 		return fail_grant(err, g,
 		                  errno == EACCES
-		                          ? "a directory above it is closed to other users; grant "
-		                            "that directory, not only what is in it:"
+		                          ? "a directory above the granted path does not let other "
+		                            "users in; grant that directory instead of"
 		                          : "has no place in the sandbox:");
 	}
 	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {

@@ -39,7 +39,8 @@ const struct mcp_field TRACE_FIELDS[N_TRACE_FIELDS] = {
 	RUN_FIELD,
 	{ .name = "from",
 	  .type = MCP_INTEGER,
-	  .description = "The first line, counted from 0: next_from of the page before.",
+	  .description = "The first line to return, counted from 0. To get the next page, pass "
+	                 "next_from of the previous page.",
 	  .max = TOOLS_MAX_INTEGER,
 	  .otherwise = "0" },
 	{ .name = "limit",

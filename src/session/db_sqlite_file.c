@@ -82,7 +82,9 @@ static int open_queue(int dir, const char *name, struct ssb_error *err)
 	char lock[NAME_MAX + 1];
 
 	if (snprintf(lock, sizeof(lock), "%s-lock", name) >= (int)sizeof(lock)) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the path of the store is too long");
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE,
+		                "the name of the store's file is longer than %d bytes",
+		                NAME_MAX - (int)strlen("-lock"));
 	}
 	int fd = openat(dir, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 	if (fd < 0) {
@@ -113,7 +115,9 @@ int db_sqlite_place(const char *path, char ret[PATH_MAX], int *ret_queue, struct
 	}
 	if (snprintf(whole, sizeof(whole), "%s%s", strcmp(real, "/") == 0 ? "" : real, slash) >=
 	    (int)sizeof(whole)) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "the path of the store is too long");
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE,
+		                "the path of the store, without symlinks, is longer than %d bytes",
+		                PATH_MAX - 1);
 	}
 	if (check_directory(fd, real, err) != 0 || prepare_file(fd, slash + 1, whole, err) != 0) {
 		return -1;

@@ -140,8 +140,8 @@ static bool is_counted(struct ctx *c, const struct ynode *n)
 	}
 	const char *near = report_nearest(n->key, names, N_COUNTED, sizeof(names[0]));
 	snprintf(remedy, sizeof(remedy),
-	         "%s%s; what scanners report belongs under violations.thresholds",
-	         near != NULL ? "did you mean " : "write total, a threat class or a kind of event",
+	         "%s%s; a type that a scanner reports belongs under violations.thresholds",
+	         near != NULL ? "write " : "write total, a threat class or a kind of event",
 	         near != NULL ? near : "");
 	report_add(c->rep, SSB_ERROR, n->key_line, n->key_col, remedy, "unknown key %s",
 	           report_quote(quoted, n->key));

@@ -240,12 +240,13 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 		len -= 3;
 	}
 	if (len < MAX_YAML_BYTES && !clean_bytes(&plain, text, len)) {
-		warn_line(&l, line,
-		          "it is indented with tabs, or has bytes that are not text; they are "
-		          "read as spaces, or left out");
+		warn_line(
+		        &l, line,
+		        "the YAML here is indented with tabs, or has bytes that are not text; the "
+		        "tabs are read as spaces, and such bytes are left out");
 	}
 	if (plain.failed || len >= MAX_YAML_BYTES) {
-		warn_line(&l, line, "it is too large, and is left out");
+		warn_line(&l, line, "the YAML here is too large, and is left out");
 		buf_reset(&plain);
 	}
 	root = parse_strict(&l, plain.data != NULL ? plain.data : "", plain.len, 0, true);
@@ -256,7 +257,9 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	if (l.root != NULL && root == NULL) {
 		read_entries(&l, plain.data != NULL ? plain.data : "", plain.len);
 	} else if (l.root != NULL && !ynode_is_null(root)) {
-		warn_line(&l, line, "it is not a list of names and values, and is left out");
+		warn_line(&l, line,
+		          "the YAML here is not a list of names and values (\"name: value\"), and "
+		          "is left out");
 	}
 	if (l.nomem) {
 		yaml_doc_free(l.root);

@@ -229,8 +229,8 @@ def test_what_cannot_be_approved(ssb):
 def test_a_long_name_does_not_hide_why(ssb):
     long = "~/.ssh/" + "/".join(["x" * 200] * 12)
     r = ssb.ssb("approve", "--yes", ssb.skill("print(1)", read=[long]))
-    assert r.code == 1 and "this cannot be approved: read ~/.ssh/x" in r.errors, r
-    assert ": it does not exist\n" in r.errors, r
+    assert r.code == 1 and "'read ~/.ssh/x" in r.errors, r
+    assert "x' cannot be approved: it does not exist\n" in r.errors, r
 
 
 def test_places_are_those_of_the_skill(ssb):

@@ -268,7 +268,8 @@ def test_what_no_grant_allows_is_not_proposed(user):
     r = user.ssb("learn", "-v", d, "--", "main.py").ok()
     assert r.errors.count("made ") == r.errors.count("round "), "nor is a stand-in put there"
     assert str(there) not in declared(manifest_of(d)), manifest_of(d)
-    assert f"# - {there}  # seen by learn: a grant of this place would not allow it" in manifest_of(d)
+    why = "no grant of this path allows what the skill tried"
+    assert f"# - {there}  # seen by learn: {why}" in manifest_of(d)
     assert user.run(d).ok().text.startswith("made ")
 
 

@@ -79,7 +79,8 @@ static void defaults(void **state)
 	session_policy_done(&none);
 }
 
-/* All keys of the existing engine's schema are read. */
+/* A policy for the existing engine (see test_session_decisions.py) is read with all its keys. The
+ * keys pii_scanner and audit.include are accepted and ignored. */
 static void known_schema(void **state)
 {
 	auto_policy p = good("version: \"2.1\"\n"
@@ -313,7 +314,7 @@ static const struct {
 	{ "limits: {violations: 3}", "1:22", "violations must be a mapping", "" },
 	{ "limits: {violations: {pii_blocked: 3}}", "1:23", "unknown key", "under violations." },
 	{ "limits: {violations: {file_block: 3}}", "1:23", "unknown key",
-	  "did you mean file_blocked" },
+	  "write file_blocked; a type that a scanner" },
 	{ "limits: {violations: {total: -3}}", "1:30", "is not a plain decimal number", "" },
 	/* receivers */
 	{ "kill_switch: {notify: {webhook: x}}", "1:23", "notify must be a list", "" },
