@@ -23,7 +23,8 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* True if every reader of YAML reads the text as the same text without quotes. */
+/* True if the text needs no quotes: every YAML reader reads it, unquoted, as a string with exactly
+ * this content. */
 static bool is_plain(const char *s)
 {
 	struct ynode n = { .kind = YNODE_SCALAR, .text = (char *)(uintptr_t)s };

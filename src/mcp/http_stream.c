@@ -132,8 +132,9 @@ static const char *session_field(const struct http_stream *x, char out[HTTP_SESS
 	return out;
 }
 
-/* Returns true if the client resumes a stream that has not ended. */
-static bool comes_back(const struct http_stream *x)
+/* Returns true if the stream belongs to a session and the client's protocol version can resume a
+ * stream that has not ended. */
+static bool can_resume(const struct http_stream *x)
 {
 	return x->session != NULL && mcp_version_resumes(mcp_peer_version(x->session->peer));
 }
@@ -143,7 +144,7 @@ static bool comes_back(const struct http_stream *x)
 static void send_first_id(struct http_stream *x)
 {
 	char text[ID_TEXT];
-	bool knows = comes_back(x);
+	bool knows = can_resume(x);
 	int n = knows ? snprintf(text, sizeof text, "id: %llu-0\nretry: %d\ndata: \n\n",
 	                         (unsigned long long)x->number, RETRY_MS)
 	              : snprintf(text, sizeof text, "retry: %d\n\n", RETRY_MS);

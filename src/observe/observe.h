@@ -14,7 +14,7 @@
 #include "os/unix_maker.h"
 
 #define OBSERVE_PROCESSES 64 /* remembered at a time; each entry holds two fds */
-#define OBSERVE_SPARE_FDS 24 /* fds that the table must leave to everything else */
+#define OBSERVE_SPARE_FDS 24 /* fds that `processes` must leave free for the supervisor */
 #define OBSERVE_PROGRAM   256
 #define OBSERVE_ARGS      64   /* of one exec */
 #define OBSERVE_ARG_BYTES 4096 /* of all arguments of one exec together */
@@ -113,7 +113,7 @@ struct observer {
 	int last_fd;  /* every fd in `processes` must be smaller than this */
 	struct unix_maker maker;
 	atomic_ullong handed[MAX_UNIX_CALLS]; /* calls (ids) that the maker answers; 0: none */
-	atomic_int maker_fd;     /* the maker's pidfd while the maker must not end; -1: none */
+	atomic_int maker_fd;     /* the maker's pidfd as long as its end must end the run; or -1 */
 	unsigned maker_failures; /* how often the maker could not be started */
 	struct bucket service_looks;
 	struct service service; /* the service of the skill that was found last */

@@ -196,7 +196,7 @@ static bool leads_to_neighbours(bool router, int device)
 	return !router && !is_point_to_point(device);
 }
 
-/* True if one hop leads to neighbours: the kernel may use any of several hops. */
+/* True if at least one hop leads to neighbours: the kernel may use any of the hops. */
 static bool any_hop_to_neighbours(const struct rtattr *several)
 {
 	const struct rtnexthop *hop = RTA_DATA(several);

@@ -155,9 +155,10 @@ bool judge_policy_allows(const struct build *b, const struct path_request *r,
 	return entry != NULL;
 }
 
-/* Looks in the path for a protected place (protect.h), where the host would later execute or read a
- * file. Returns the part of the path from that place on ("x/.git/hooks/a": ".git/hooks/a"). If such
- * a place would lie in the path ("x/.git"), returns the name of that place. NULL: none. */
+/* Finds a protected place (protect.h) in the path, where the host would later execute or read a
+ * file. Returns the path from that place on (".git/hooks/a" for "x/.git/hooks/a"). If the path is
+ * instead a directory that contains such places ("x/.git"), returns the name of the first one in
+ * PROTECTED. NULL: neither. */
 static const char *protected_part(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {

@@ -15,7 +15,8 @@
 #include "manifest/name_tables.h"
 #include "manifest/resources.h"
 
-/* The limit that each flag sets. The unit of the limit says how the value is written. */
+/* The member of struct resources that each flag sets. The unit of that member in RESOURCES decides
+ * how the value is parsed. */
 static const struct {
 	enum ssb_option what;
 	size_t at; /* in struct resources */

@@ -13,7 +13,7 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* bytes of one text; a line is much shorter */
+#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* of one rendered text; a record line is shorter */
 
 enum render_group {
 	GROUP_DENIED,

@@ -72,9 +72,9 @@ static void way_done(struct protected_way *w)
 	own_close(&w->dir);
 }
 
-/* Pins one part of such a path so that it cannot be renamed, and opens it (*ret_dir). A placeholder
- * or a symlink becomes read-only, and *ret_dir is not set: the target of a symlink is held
- * separately (links.h). */
+/* Pins one part of the path of a struct protected_way so that it cannot be renamed, and opens it
+ * (*ret_dir). A placeholder, or anything that is not a directory, becomes read-only, and *ret_dir
+ * is not set. The target of a symlink is held separately (links.h). */
 static int pin_part(int dir, const char *part, int *ret_dir)
 {
 	auto_fd at = open_name(dir, part);

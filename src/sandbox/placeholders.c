@@ -41,8 +41,9 @@
 #define ELSEWHERE "/dev/null" /* the content of commondir, see the top of this file */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
-/* How long to wait while another run removes a placeholder. A skill that may write there can also
- * lock it; other programs do not. */
+/* How often a placeholder's lock is tried while another run removes the placeholder: 1 s in total.
+ * The number is limited because a skill that may write to the directory can hold the lock, too.
+ * Other programs do not lock placeholders. */
 #define LOCK_TRIES    200
 #define LOCK_PAUSE_US 5000
 

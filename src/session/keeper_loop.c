@@ -12,7 +12,7 @@
 #include "session/place.h"
 
 #define TURN_MESSAGES 64    /* messages of the supervisor that are read at one time */
-#define STORE_MS      1000  /* maximum time between two questions to the store */
+#define STORE_MS      1000  /* maximum time between two queries to the store */
 #define RETRY_MS      500   /* wait after the store did not answer */
 #define LOSS_MS       10000 /* the store is lost after this time */
 #define FORCE_MS      60    /* time in which the supervisor must end the run */

@@ -92,7 +92,7 @@ struct session_store {
 struct call {
 	struct session_store *ss;
 	bool open;                       /* the transaction is open */
-	int64_t now;                     /* one time for the whole call; see call_time() */
+	int64_t now;                     /* the timestamp for the whole call; see call_time() */
 	bool due;                        /* reservations of the tree have timed out */
 	struct row chain[SESSION_DEPTH]; /* the root first, the session asked about last */
 	size_t n;

@@ -25,8 +25,8 @@ def test_lists_are_clean(world, era, method, flags, key):
 
 @pytest.mark.parametrize("era", ERAS)
 def test_skills_are_verified(world, era):
-    """The Inspector verifies the served skills: the digests match, and the format is that of the
-    extension."""
+    """The Inspector verifies the served skills: the digests match, and the format conforms to
+    MCP's skills extension."""
     r = world.inspect(era, "--method", "skills/list", "--verify")
     assert r.code == 0, r
     found = {s["name"]: s for s in map(json.loads, r.out.splitlines())}

@@ -1,4 +1,5 @@
-"""Names: declared ones resolve inside, others do not, and no question goes outside."""
+"""DNS: declared names resolve inside the sandbox, other names do not, and no DNS query of the skill
+leaves the sandbox."""
 import ipaddress
 import time
 

@@ -321,8 +321,9 @@ def test_a_thread_that_becomes_a_program(ssb, programs):
     assert len(told) == 1 and repeats > 19
 
 
-# A child makes a call and ends. When its host pid is the next that the kernel assigns, children
-# start until one of them has this pid in both namespaces.
+# A child (/tmp/honest) makes an observed call and ends. GIVE_OUT then makes its host pid the next
+# one that the kernel assigns. New children start until one of them gets that host pid; only this
+# child tries to open the private key.
 REUSE = """
 import os, shutil, subprocess, sys
 shutil.copy('/usr/bin/cat', '/tmp/honest')

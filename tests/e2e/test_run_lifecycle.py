@@ -215,8 +215,9 @@ def states(trace):
 
 
 def test_trace_of_a_run_that_never_was(ssb):
-    """The program is missing, or the set-up fails: the trace has no process, and no layer that was
-    not reached is on."""
+    """If the program is missing or the set-up fails, the trace has no process_spawned event. If
+    the set-up fails, the trace does not report the later layers (here mounts, landlock and
+    seccomp) as "on"."""
     good = trace_of(ssb, 0, "--", "sh", "-c", "true; true")
     assert kinds(good).count("process_spawned") == 1 and set(states(good).values()) == {"on"}
 

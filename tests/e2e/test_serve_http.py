@@ -70,8 +70,8 @@ def test_wrong_tokens_wait_their_turn(user):
 
 
 def test_a_token_of_the_owners_own(ssb):
-    """A token that no header can carry is refused before a client waits for the server; a token
-    that can be guessed causes one warning."""
+    """If the token cannot be sent in a header, the server refuses to start. If the token is short
+    enough to be guessed (under 16 bytes), the server starts with one warning."""
     skill(ssb, "hello", "print('hello')")
     for token in ("trailing ", " leading", "a b", "a\nb", "t\u00f6ken-of-the-owner"):
         r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--http", "127.0.0.1:0",
