@@ -276,68 +276,31 @@ static bool rewrite_line(struct judging *j, const struct program *p)
 	return true;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Looks at each word once: a long line may repeat a pattern that matches many files. */
-static bool any_names(struct judging *j, const struct string_list *words)
-{
-	auto_free char **sorted = calloc(words->n + 1, sizeof(char *));
-	bool names = sorted == NULL;
-
-	for (size_t i = 0; i < words->n && sorted != NULL; i++) {
-		sorted[i] = words->v[i];
-	}
-	if (sorted != NULL) {
-		qsort(sorted, words->n, sizeof(char *), compare_words);
-	}
-	for (size_t i = 0; i < words->n && !names; i++) {
-		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) {
-			auto_free char *word = copy_word(sorted[i]);
-			names = word == NULL || hook_skill_names(&j->skills, word);
-		}
-	}
-	return names;
-}
-
 /* Does a word of the line lead into a skill? */
 static bool line_names(struct judging *j)
 {
-	return (j->simple && any_names(j, &j->words)) || any_names(j, &j->flat_words);
-}
-
-/* Would a line that only looks change one of the owner's own files? */
-static bool looks_change_own(struct judging *j)
-{
-	size_t n = 0;
-
-	for (const char *c = j->exact.data; *(c += strspn(c, " ;|&")) != '\0'; c += n) {
-		n = strcspn(c, ";|&");
-		AUTO(string_list_done) struct string_list words = { 0 };
-		auto_free char *command = strndup(c, n);
-		if (command == NULL || split_words(command, MAX_SHELL_WORDS, &words) != 0) {
+	for (size_t i = 0; i < j->words.n && j->simple; i++) {
+		auto_free char *word = copy_word(j->words.v[i]);
+		if (word == NULL || hook_skill_names(&j->skills, word)) {
 			return true;
 		}
-		const bool changes = hook_rules_change(command);
-		for (size_t i = 0, into = 0; i < words.n; i++) {
-			bool changed = changes || into;
-			into = strchr(words.v[i], '>') != NULL;
-			hook_line_unmask(words.v[i]);
-			if (changed && hook_skill_names(&j->skills, words.v[i])) {
-				return true;
-			}
+	}
+	for (size_t i = 0; i < j->flat_words.n; i++) {
+		if (hook_skill_names(&j->skills, j->flat_words.v[i])) {
+			return true;
 		}
 	}
 	return false;
 }
 
+/* May the line change the owner's own files? */
 static bool changes_own(struct judging *j, bool looks)
 {
 	j->skills.only_own = true;
-	bool own = j->skills.own.n > 0 && (looks ? looks_change_own(j) : line_names(j));
+	bool own = j->skills.own.n > 0 && (!looks || hook_rules_change(j->exact.data)) &&
+	           line_names(j);
 	j->skills.only_own = false;
+	string_list_done(&j->skills.patterns);
 	return own;
 }
 

@@ -79,6 +79,13 @@ static const struct {
 	{ "^" OURS " run (" RUN_OPTION " )*([^- $*?][^ $*?]* )+(-- .*)?$", NULL },
 };
 
+/* Of these, what may change a file; "/dev/null" is none. */
+#define CHANGE                                                                                     \
+	"> ([^/]|/[^d])|[;|&] " ANY_DIR                                                            \
+	"((rm|rmdir|mkdir|touch|chmod|chown|uniq|xxd|black|ruff|autopep8|shfmt|clang-format|gofmt" \
+	"|rustfmt|git|xargs|python[^ ]*) |sed -[^ ]*i|(sort|tree) ([^;|]* )?-[^ ]*o|find "         \
+	"[^;|]*-(delete|exec))"
+
 /* Commands that may start a file that no word names. */
 static const char *const UNNAMED[] = {
 	/* $F; nice -n 3 $F; source $F; eval a $F */
@@ -142,13 +149,13 @@ static const struct {
 	  "^((-q|--quiet|--json|--skills[ =][^ $*?]*|[^- $*?;|&][^ $*?;|&]*) )*[;|&<)]" },
 };
 
-/* Uses of a directory's name N, which stands at "\2": in a path, as a module of Python, attached to
- * an option, alone behind an option or `cd`. */
+/* Uses of a directory's name N, which stands at "\2": in a path (not at the end of a URL), as a
+ * module of Python, attached to an option, alone behind an option or `cd`. */
 #define N    "\2"
 #define EDGE "[^A-Za-z0-9_.-]"
 #define MENTION                                                                                    \
-	"/" N EDGE "|" EDGE N "/|skills[.]" N "| -[A-Za-z]+" N "/| -[A-Za-z]*[CDf]" N EDGE         \
-	"| -m" N "[.]| (cd|pushd|chdir)( -[^ ]*)* " N EDGE                                         \
+	" ([^ :]|:+/?[^ :/])*:*/" N EDGE "|" EDGE N "/|skills[.]" N "| -[A-Za-z]+" N               \
+	"/| -[A-Za-z]*[CDf]" N EDGE "| -m" N "[.]| (cd|pushd|chdir)( -[^ ]*)* " N EDGE             \
 	"| (-[^ ]*[CDfw]|--[^ ]*(dir|file)[^ ]*|--prefix|--cwd|--project|--wd|--workspace) " N     \
 	        EDGE
 /* A directory of skills counts as any word, too. */
@@ -225,13 +232,9 @@ bool hook_rules_look(const char *command, const char *self, bool within)
 	return false;
 }
 
-bool hook_rules_change(const char *command)
+bool hook_rules_change(const char *text)
 {
-	return find_match("^" ANY_DIR
-	                  "((rm|rmdir|mkdir|touch|chmod|chown|uniq|xxd|black|ruff|autopep8|shfmt|"
-	                  "clang-format|gofmt|rustfmt|git|xargs|python[^ ]*) |sed -[^ ]*i|"
-	                  "(sort|tree) (.* )?-[^ ]*o|find .* -(delete|exec))",
-	                  command, true, NULL);
+	return find_match(CHANGE, text, true, NULL);
 }
 
 bool hook_rules_start_unnamed(const char *text)

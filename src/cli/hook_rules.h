@@ -11,8 +11,8 @@
  * `self` is our own executable. */
 bool hook_rules_look(const char *command, const char *self, bool within);
 
-/* May the simple command, which only looks, change files that its words name? */
-bool hook_rules_change(const char *command);
+/* May a command of the exact text, all of which only look, change files? */
+bool hook_rules_change(const char *text);
 
 /* May a command of the text start files that no word names: `python3 $F`, `find -exec`, `xargs`? */
 bool hook_rules_start_unnamed(const char *text);

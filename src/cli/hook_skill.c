@@ -27,6 +27,7 @@ void hook_skill_done(struct hook_skills *s)
 	string_list_done(&s->roots);
 	string_list_done(&s->without);
 	string_list_done(&s->own);
+	string_list_done(&s->patterns);
 	free(s->project);
 	free(s->found);
 }
@@ -160,6 +161,10 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 
 static bool names_path(struct hook_skills *s, const char *path)
 {
+	/* A long line may repeat a pattern that matches many files. */
+	if (strpbrk(path, "*?[") != NULL && string_list_has(&s->patterns, path)) {
+		return s->unsure;
+	}
 	for (size_t i = 0; i < s->places.n && !s->unsure; i++) {
 		AUTO(string_list_done) struct string_list found = { 0 };
 		struct stat st;
@@ -174,6 +179,8 @@ static bool names_path(struct hook_skills *s, const char *path)
 			}
 		}
 	}
+	s->unsure = s->unsure || (strpbrk(path, "*?[") != NULL &&
+	                          string_list_add(&s->patterns, path, SIZE_MAX) != 0);
 	return s->unsure;
 }
 
@@ -266,20 +273,8 @@ void hook_skill_learn(struct hook_skills *s, const char *home)
 	}
 }
 
-bool hook_skill_mentions(const struct hook_skills *s, const char *line)
+bool hook_skill_mentions(const struct hook_skills *s, const char *flat)
 {
-	auto_free char *flat = strdup(line);
-
-	/* A URL is not a path. */
-	for (char *at = flat; at != NULL && (at = strstr(at, " http")) != NULL; at++) {
-		size_t n = strcspn(at + 1, " ");
-		if (memmem(at, n < 9 ? n : 9, "://", 3) != NULL) {
-			memset(at + 1, '?', n);
-		}
-	}
-	if (flat == NULL) {
-		return true;
-	}
 	for (size_t i = 0; i < s->names.n + s->roots.n; i++) {
 		bool root = i >= s->names.n;
 		const char *name = root ? s->roots.v[i - s->names.n] : s->names.v[i];

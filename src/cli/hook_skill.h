@@ -20,11 +20,12 @@ struct hook_skills {
 	/* Where the agent works; may be NULL. A SKILL.md there describes the project: it does not
 	 * make all of the project's files a skill's. */
 	char *project;
-	struct string_list own;     /* the owner's own directories, and their real paths */
-	bool only_own;              /* hook_skill_names() looks for these, and not for skills */
-	size_t matched;             /* names that patterns read and matched */
-	size_t walked;              /* directory entries that hook_skill_below() examined */
-	struct string_list without; /* directories in which it found no skill */
+	struct string_list own;      /* the owner's own directories, and their real paths */
+	bool only_own;               /* hook_skill_names() looks for these, and not for skills */
+	size_t matched;              /* names that patterns read and matched */
+	struct string_list patterns; /* that name no skill */
+	size_t walked;               /* directory entries that hook_skill_below() examined */
+	struct string_list without;  /* directories in which it found no skill */
 	char *found; /* the directory of the first skill that a function found; NULL: none */
 };
 

@@ -5,7 +5,7 @@ It runs under the name of the real program, appends to ~/calls how it was starte
 servers in the same file. Arguments, files, output and errors were copied from Claude Code 2.1.197,
 Codex 0.166.0, OpenClaw 2026.9.2 and opencode 1.18.33; only Codex's file is JSON here. The tests in
 tests/acceptance use the real programs. If ~/fail contains a word, each command that has this word
-as an argument fails with status 3.
+as an argument fails with status 3. If ~/ignore contains one, such a command changes nothing.
 """
 import json
 import os
@@ -43,6 +43,9 @@ def main():
     with open(HOME / "calls", "a", encoding="utf-8") as calls:
         print(json.dumps({"argv": [NAME, *WORDS], "cwd": os.getcwd(), "env": dict(os.environ),
                           "stdin": sys.stdin.read()}), file=calls)
+    ignore = HOME / "ignore"
+    if ignore.exists() and ignore.read_text() in WORDS:
+        end(0, "done", sys.stdout)
     fail = HOME / "fail"
     if fail.exists() and fail.read_text() in WORDS:
         end(3, "the client's own words")

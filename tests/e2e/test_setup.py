@@ -352,14 +352,50 @@ def test_settings_of_the_entry_are_not_lost(ssb, client):
 
 
 @pytest.mark.usefixtures("agents")
-def test_a_server_that_is_switched_off(ssb):
-    """The server's entry is switched off, so that the agent would not start it: setup adds it
-    again."""
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("own", ["--policy", "--http=/run/s", "--read", "-q"])
+def test_options_of_the_entry_are_not_lost(ssb, client, own):
+    """The user gave the server options: setup does not replace the entry, but removes it."""
+    words = [str(ssb.binary), "serve", "--skills", "/", own, str(ssb.base)]
+    file = ssb.write(ssb.home / FILES[client], with_server(client, words))
+    text = file.read_text()
+    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    assert r.code == 125 and f"settings of yours ('{own}')" in r.errors, repr(r)
+    assert file.read_text() == text and changes(ssb) == []
+    set_up(ssb, client, "--remove", "--write").ok()
+    assert take_server(client, read(file)) is None
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", ["claude-code", "openclaw", "opencode"])
+@pytest.mark.parametrize("skills", ["base", "home"])
+def test_a_server_that_is_switched_off(ssb, client, skills):
+    """The user switched the server off: setup does not switch it on, but removes it."""
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
-    file = ssb.write(ssb.home / FILES["opencode"], with_server("opencode", words, enabled=False))
-    set_up(ssb, "opencode", "--skills", ssb.base, "--write").ok()
-    assert changes(ssb) == [add_words("opencode", words)]
-    assert "enabled" not in read(file)["mcp"]["skillsandbox"]
+    file = ssb.write(ssb.home / FILES[client], with_server(client, words, enabled=False))
+    text = file.read_text()
+    r = set_up(ssb, client, "--skills", getattr(ssb, skills), "--write")
+    assert r.code == 125 and "is switched off" in r.errors, repr(r)
+    assert file.read_text() == text and changes(ssb) == []
+    set_up(ssb, client, "--remove", "--write").ok()
+    assert take_server(client, read(file)) is None
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_does_nothing(ssb, client):
+    """The client's command ends with 0 and changes nothing: setup says so."""
+    add = ADD[client][2]
+    ssb.write(ssb.home / "ignore", add)
+    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    assert r.code == 125 and "ended without an error, but" in r.errors and "done;" not in r.errors
+    assert [c[2] for c in changes(ssb)] == [add]
+    (ssb.home / "ignore").unlink()
+    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    if REMOVE[client]:
+        ssb.write(ssb.home / "ignore", REMOVE[client][0][2])
+        r = set_up(ssb, client, "--remove", "--write")
+        assert r.code == 125 and "ended without an error, but" in r.errors
 
 
 @pytest.mark.parametrize("args", [[], ["vim"], ["codex", "--skills", "/nonexistent"],

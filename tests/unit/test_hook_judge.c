@@ -225,10 +225,8 @@ static void test_own_files(void **state)
 		"touch not/yet/skillsandbox/policy.yaml",
 	};
 	static const char *const PASSED[] = {
-		"cat conf/own/policy.yaml",
-		"cat conf/own/policy.yaml 2>/dev/null | head > o",
-		"ls -l state/approvals && rm -f x",
-		"sed -n 1,5p conf/own/policy.yaml",
+		"cat conf/own/policy.yaml",     "cat conf/own/policy.yaml 2>/dev/null | head",
+		"ls -l state/approvals; cat x", "sed -n 1,5p conf/own/policy.yaml",
 		"rm -r conf/x state/../o",
 	};
 
