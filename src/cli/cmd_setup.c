@@ -283,6 +283,19 @@ static const char *find_own_setting(const struct setup *s, const struct json_nod
 	return NULL;
 }
 
+/* Returns the first word of the entry that is not of `serve --skills DIR`; NULL: there is none. */
+static const char *find_own_option(const struct string_list *words)
+{
+	for (size_t i = 2; i < words->n; i++) {
+		if (strcmp(words->v[i], "--skills") == 0) {
+			i++;
+		} else if (strncmp(words->v[i], "--skills=", strlen("--skills=")) != 0) {
+			return words->v[i];
+		}
+	}
+	return NULL;
+}
+
 /* Compares the entry with what is asked for. *ret_done: nothing has to change. */
 static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
 {
@@ -300,13 +313,18 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 		                "its entry " SETUP_SERVER " starts another program; "
 		                "change the entry by hand");
 	}
-	bool same = words.n == s->server.n &&
-	            !json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE);
+	if (!s->removing && json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE)) {
+		return ssb_fail(err, SSB_E_POLICY, 0, where,
+		                "its entry " SETUP_SERVER " is switched off ('enabled' is false); "
+		                "switch it on by hand, or --remove it first");
+	}
+	bool same = words.n == s->server.n;
 	for (size_t i = 0; same && i < words.n; i++) {
 		same = strcmp(words.v[i], s->server.v[i]) == 0;
 	}
 	const char *own = find_own_setting(s, s->entry);
 	own = own != NULL ? own : find_own_setting(s, json_member(&s->doc, s->entry, "transport"));
+	own = own != NULL ? own : find_own_option(&words);
 	if (!s->removing && !same && own != NULL) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
 		                "its entry " SETUP_SERVER " has settings of yours ('%s'), which "
@@ -424,6 +442,27 @@ static int make_change(const struct setup *s, struct ssb_error *err)
 	return rc;
 }
 
+/* Reads the configuration again: a client's command may end with 0 and change nothing. */
+static int check_change(struct setup *s, struct ssb_error *err)
+{
+	bool done = false;
+
+	free(s->file);
+	s->file = NULL;
+	s->entry = NULL;
+	buf_reset(&s->before);
+	json_doc_done(&s->doc);
+	s->doc = (struct json_doc){ 0 };
+	if (read_servers(s, err) != 0 || check_entry(s, &done, err) != 0) {
+		return -1;
+	}
+	return done ? 0
+	            : ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
+	                       "the client's command ended without an error, but the "
+	                       "entry " SETUP_SERVER " %s; run the command above yourself",
+	                       s->removing ? "is still there" : "is not there as it was given");
+}
+
 /* Returns the exit status, or -1 with `err`. */
 static int set_up(struct setup *s, const struct request *r, struct ssb_error *err)
 {
@@ -453,7 +492,7 @@ static int set_up(struct setup *s, const struct request *r, struct ssb_error *er
 		say_notef("nothing was changed; to change it without a question, give --write");
 		return EXIT_FINDINGS;
 	}
-	if (make_change(s, err) != 0) {
+	if (make_change(s, err) != 0 || (!s->editing && check_change(s, err) != 0)) {
 		return -1;
 	}
 	say_notef("done; restart %s to use it", s->client->name);
