@@ -298,7 +298,7 @@ static bool changes_own(struct judging *j, bool looks)
 {
 	j->skills.only_own = true;
 	bool own = j->skills.own.n > 0 && (!looks || hook_rules_change(j->exact.data)) &&
-	           line_names(j);
+	           (strstr(j->flat.data, "$/skillsandbox/") != NULL || line_names(j));
 	j->skills.only_own = false;
 	string_list_done(&j->skills.patterns);
 	return own;

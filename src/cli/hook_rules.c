@@ -109,7 +109,7 @@ static const char *const UNNAMED[] = {
 	" (fd|fdfind) ([^;|]* )?(-[xX]|--exec[^ ]*) ",
 	PROGRAM "find ([^;|]* )?[^ ]*[$][^;|]*[}$]", /* find {-exec,python3} {} + */
 	/* Patterns that glob(3) does not know. */
-	" (globstar|extglob|nocaseglob|dotglob) ",
+	"[ =:](globstar|extglob|nocaseglob|dotglob)[ :]",
 	PROGRAM "zsh ([^;|]* )?-[a-z]*c .*[*][*]",
 };
 
@@ -134,7 +134,8 @@ static const char *const DECIDES[] = {
 	"[$*?[][^ ]* ((approve|setup|audit prune|session resume|approvals [^;|]*--revoke) |" GRANTS
 	")",
 	/* Programs are looked for elsewhere, or load other files: any may be ours. */
-	" (PATH|ENV|BASH_ENV|LD_PRELOAD|LD_LIBRARY_PATH)[+]?=.* (" DECISION "[ ,]|" GRANTS ")",
+	" ((PATH|ENV|BASH_ENV|LD_PRELOAD|LD_LIBRARY_PATH)([+]?=| )|hash -p).* (" DECISION
+	"[ ,]|" GRANTS ")",
 	"(" BEGIN "|" HIDER "([^;|]* )?)" OURS UNKNOWN,
 	/* Another name for our program: an alias, a variable, a copy, a symlink. */
 	"[;|&] ([a-z]+ )*" ASSIGNMENT ANY_DIR OURS " ",

@@ -66,13 +66,12 @@ static bool climb_to_skill(const struct hook_skills *s, char *path)
  * else by the place of its name. Returns new, or NULL. */
 static char *find_skill(const struct hook_skills *s, const char *full)
 {
-	auto_free char *real = realpath(full, NULL);
-
-	auto_free char *above = path_parent(full);
+	auto_free char *real = realpath(full, NULL), *above = path_parent(full);
 	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
+	auto_free char *later = place != NULL ? path_join(place, path_base(full)) : NULL;
+	const char *at = real != NULL ? real : later != NULL ? later : full;
 
 	for (size_t i = 0; i < s->own.n && s->only_own; i++) {
-		const char *at = real != NULL ? real : place != NULL ? place : full;
 		if (path_beneath(at, s->own.v[i]) != NULL) {
 			return strdup(s->own.v[i]);
 		}

@@ -131,6 +131,8 @@ def test_decisions(ssb, command, decision):
 @pytest.mark.parametrize("command", [
     "A=1 skillsandbox session resume s", "{ skillsandbox session resume s; }",
     "if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
+    "skillsandbox run 2>/dev/null --read / -- ls", "PATH=../alt; foo approve x",
+    "echo x >> ~/.config/skillsandbox/policy.yaml", "rm -r ~/.local/state/skillsandbox/approvals",
     "skillsandbox serve --write ~ --skills none", "skillsandbox approvals --json --revoke none",
 ])
 def test_what_only_the_owner_says_is_asked(ssb, command):

@@ -209,7 +209,7 @@ static void test_patterns(void **state)
 /* The owner's own files may be read, but not changed. */
 static void test_own_files(void **state)
 {
-	static const char *const DIRS[] = { "conf", "conf/own", "state", "state/approvals" };
+	static const char *const DIRS[] = { "conf", "conf/own", "state", "state/approvals", "yet" };
 	static const char *const ASKED[] = {
 		"echo x > @/conf/own/policy.yaml",
 		"echo x >> conf/own/policy.yaml",
@@ -223,6 +223,9 @@ static void test_own_files(void **state)
 		"python3 skills/x/main.py > conf/own/policy.yaml",
 		"for i in 1; do echo > conf/own/x; done",
 		"touch not/yet/skillsandbox/policy.yaml",
+		"ln -s not/yet/skillsandbox c",
+		"mkdir yet/skillsandbox",
+		"echo > $D/skillsandbox/policy.yaml",
 	};
 	static const char *const PASSED[] = {
 		"cat conf/own/policy.yaml",     "cat conf/own/policy.yaml 2>/dev/null | head",
@@ -235,13 +238,16 @@ static void test_own_files(void **state)
 		assert_int_equal(mkdir(dir, 0755), 0);
 	}
 	auto_free char *config = path_from(world, "conf/own"), *kept = path_from(world, "state"),
+	               *soon = path_from(world, "yet/skillsandbox"),
 	               *later = path_from(world, "not/yet/skillsandbox");
 	size_t wrong = 0;
 	for (size_t i = 0; i < ARRAY_LEN(ASKED) + ARRAY_LEN(PASSED); i++) {
 		bool asked = i < ARRAY_LEN(ASKED);
 		const char *line = asked ? ASKED[i] : PASSED[i - ARRAY_LEN(ASKED)];
 		auto_buf text;
-		world_config = strstr(line, "/yet/") != NULL ? later : config;
+		world_config = strstr(line, "t/yet/") != NULL  ? later
+		               : strstr(line, " yet/") != NULL ? soon
+		                                               : config;
 		world_state = kept;
 		enum hook_answer a = ask(line, ".", false, &text);
 		if (a != (asked ? HOOK_ASK : HOOK_PASS) ||

@@ -386,6 +386,7 @@ static void test_asked(void **state)
 		"shopt -s extglob\npython3 @(skills)/x/main.py",
 		"bash -O globstar -c 'python3 **/main.py'",
 		"bash -O nocaseglob -c 'python3 SKILL?/x/main.py'",
+		"BASHOPTS=x:globstar bash -c 'python3 **/main.py'",
 		"zsh -c 'python3 **/main.py'",
 		/* redirections between the words */
 		"cd 2>/dev/null sk*; cd 2>/dev/null x; python3 main.py",
@@ -573,6 +574,8 @@ static void test_decided(void **state)
 		"export PATH=../alt:$PATH; foo setup claude-code",
 		"PATH+=:../alt; foo run -w . -- ls",
 		"env -i PATH=$HOME ssb-link approve x",
+		"read PATH <<< ../alt; foo approve x",
+		"hash -p ../alt/foo foo; foo approve x",
 		"BASH_ENV=y bash -c 'foo session resume s'",
 		"/dir/s* run -w . -- ls",
 		"../alt/f* serve --read / --skills s",
