@@ -1,7 +1,7 @@
 /* hook_line.h - reads a line of shell into one flat text, without a shell and without files.
  *
  * The text has words between single blanks. The words ";", "&&", "||" and "|" join commands, and
- * "$" in a word is an unknown value. There are three readings:
+ * "$" in a word is an unknown value. There are four readings:
  *
  *   EXACT   The line must be a list of simple commands: words with quotes and backslashes, and
  *           redirections to files (the word "2>" and the file) or "2>&1". Literal characters that

@@ -1,5 +1,6 @@
 /* Reads a shell command line of arbitrary bytes. The words of a simple line, quoted again, must be
- * read as the same words. No reading may be much longer than its line. */
+ * read as the same words. No reading may be much longer than its line, except HOOK_BARE, which
+ * repeats what is nested in redirections. */
 #include <string.h>
 
 /* The command line is a program, not part of the library. */
@@ -54,6 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			read_back(text.data);
 		}
 	}
+	auto_buf bare;
+	buf_init(&bare, 8 * size + 64);
+	must(hook_line_read(&bare, exact, size, NAMES, HOOK_BARE));
+	must(bare.failed || strstr(bare.data, "  ") == NULL);
 	free(exact);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* test_hook_words.c - the three readings of a shell command line. In the expected text, "%"
+/* test_hook_words.c - the four readings of a shell command line. In the expected text, "%"
  * precedes a masked character, and "%." is a masked empty text. "!" alone means that the line is
  * not simple. */
 #include <setjmp.h>
@@ -164,6 +164,18 @@ static void test_flat(void **state)
 		{ "a 'b\\nc\\td\\_e\\.'", " ; a b ; c d e . ; " },
 	};
 
+	static const struct row BARE[] = {
+		{ "a b", " ; a b ; " },
+		{ "a 2>x b", " ; a b ; : x ; " },
+		{ "a 2>&1 b|c &>d e", " ; a b | c e ; : 1 ; : d ; " },
+		{ "a >|'b c'd e", " ; a e ; : b cd ; " },
+		{ "a > >(b 2>c d) e", " ; a e ; : ; : ; b d ) ; ; : c ; " },
+		{ "a \"b >c\"; d; \"e\"", " ; a b ; : c ; d ; e ; " },
+		{ "a <<<\"$(b \\\"c)\" d", " ; a d ; : $ ; b c ) ; " },
+		{ "a <", " ; a ; : ; " },
+	};
+
+	each_is(BARE, ARRAY_LEN(BARE), HOOK_BARE);
 	each_is(JOINED, ARRAY_LEN(JOINED), HOOK_JOINED);
 	each_is(SPLIT, ARRAY_LEN(SPLIT), HOOK_SPLIT);
 }
