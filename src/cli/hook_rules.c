@@ -108,6 +108,9 @@ static const char *const UNNAMED[] = {
 	" -(exec|ok)(dir)? ",
 	" (fd|fdfind) ([^;|]* )?(-[xX]|--exec[^ ]*) ",
 	PROGRAM "find ([^;|]* )?[^ ]*[$][^;|]*[}$]", /* find {-exec,python3} {} + */
+	" --(pre|hostname-bin)",
+	PROGRAM "rg ([^;|]* )?[^ ]*[$][^ ]*,", /* rg {--pre,python3} */
+	" [^ =]+=-.*" PROGRAM "rg ([^;|]* )?[^ ]*[$]",
 	/* Patterns that glob(3) does not know. */
 	"[ =:](globstar|extglob|nocaseglob|dotglob)[ :]",
 	PROGRAM "zsh ([^;|]* )?-[a-z]*c .*[*][*]",

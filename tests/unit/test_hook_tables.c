@@ -374,6 +374,10 @@ static void test_asked(void **state)
 		"find . $a python3 {} + -exec grep x {} ';'",
 		"rg {--pre,skills/d/run} y",
 		"rg $A skills/d/run y",
+		"rg {--pre,python3} y",
+		"cd tools; rg {--pre,python3} y .. | head",
+		"rg --pre python3 y",
+		"a=--pre; rg $a python3 y",
 		"less --lesskey-src=skills/x/main.py README",
 		"less -Nk skills/x/main.py README",
 		/* options come from the input */
