@@ -306,6 +306,7 @@
 #define MAX_HOOK_INPUT   (4UL << 20) /* bytes of everything that the hook sends */
 #define MAX_HOOK_PLACES  16          /* directories that a command may have changed to */
 #define MAX_HOOK_SKILLS  1024        /* names of skills that are looked for in a command */
+#define MAX_HOOK_NAMES   200000      /* names of files examined, each in each place */
 #define MAX_HOOK_WALK    50000       /* entries examined to find skills, and as many for patterns */
 #define MAX_CONFIG_BYTES (8UL << 20) /* bytes of a client's configuration */
 #define MAX_SERVED       64          /* directories of skills named on one command line */

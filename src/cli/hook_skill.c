@@ -172,6 +172,8 @@ static bool names_path(struct hook_skills *s, const char *path)
 			/* A path that does not exist yet counts: a mere word does not. */
 			bool named = strchr(path, '/') != NULL || lstat(found.v[k], &st) == 0;
 			auto_free char *skill = named ? find_skill(s, found.v[k]) : NULL;
+			s->looked += named;
+			s->unsure = s->unsure || s->looked > MAX_HOOK_NAMES;
 			if (skill != NULL) {
 				s->found = s->found == NULL ? steal_ptr(&skill) : s->found;
 				return true;

@@ -23,6 +23,7 @@ struct hook_skills {
 	struct string_list own;      /* the owner's own directories, and their real paths */
 	bool only_own;               /* hook_skill_names() looks for these, and not for skills */
 	size_t matched;              /* names that patterns read and matched */
+	size_t looked;               /* names of files that hook_skill_names() examined */
 	struct string_list patterns; /* that name no skill */
 	size_t walked;               /* directory entries that hook_skill_below() examined */
 	struct string_list without;  /* directories in which it found no skill */

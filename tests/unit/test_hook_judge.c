@@ -204,6 +204,16 @@ static void test_patterns(void **state)
 	buf_adds(&cd, "make");
 	assert_int_equal(ask(cd.data, "tools", false, &c), HOOK_ASK);
 	assert_int_equal(ask("make /usr/*/*1*", "tools", false, &d), HOOK_PASS);
+	for (size_t n = 100; n <= 10000; n *= 100) { /* names, each in many places */
+		auto_buf text;
+		buf_reset(&line);
+		buf_adds(&line, "cd /; cd /usr; cd /etc; cd /var; cd /usr/lib; cd /usr/bin; make");
+		for (size_t i = 0; i < n; i++) {
+			buf_addf(&line, " a/b%zu", i);
+		}
+		assert_int_equal(ask(line.data, "tools", false, &text),
+		                 n == 100 ? HOOK_PASS : HOOK_ASK);
+	}
 }
 
 /* The owner's own files may be read, but not changed. */
