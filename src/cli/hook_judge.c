@@ -185,7 +185,7 @@ static int read_line(struct judging *j, const struct hook_name names[])
 	(void)hook_line_read(&j->exact, q->command, q->len, names, HOOK_EXACT);
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_JOINED);
 	(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_SPLIT);
-	if (strpbrk(q->command, "<>") != NULL) {
+	if (memchr(q->command, '<', q->len) != NULL || memchr(q->command, '>', q->len) != NULL) {
 		(void)hook_line_read(&j->flat, q->command, q->len, names, HOOK_BARE);
 		put_bare(&j->exact);
 	}
@@ -350,7 +350,6 @@ static enum hook_answer judge_line(struct judging *j)
 	const bool one = read_program(j, &p), within = hook_skill_names(&j->skills, ".");
 	/* In simple commands quoted text is not taken for a start of what it does not name. */
 	const bool nests = !j->simple || hook_rules_nest(j->exact.data);
-
 	const bool looks = looks_all(j, within);
 
 	if (changes_own(j, looks)) {

@@ -81,7 +81,7 @@ static const struct {
 
 /* Of these, what may change a file; "/dev/null" is none. */
 #define CHANGE                                                                                     \
-	"> ([^/]|/[^d])|[;|&] " ANY_DIR                                                            \
+	"> ([^/]|/[^d]|/d[^e]|/de[^v]|/dev[^/]|/dev/[^n])|[;|&] " ANY_DIR                          \
 	"((rm|rmdir|mkdir|touch|chmod|chown|uniq|xxd|black|ruff|autopep8|shfmt|clang-format|gofmt" \
 	"|rustfmt|git|xargs|python[^ ]*) |sed -[^ ]*i|(sort|tree) ([^;|]* )?-[^ ]*o|find "         \
 	"[^;|]*-(delete|exec))"

@@ -146,7 +146,7 @@ void hook_skill_enter(struct hook_skills *s, const char *dir)
 {
 	const size_t n = s->places.n;
 
-	for (size_t i = 0; i < (n > 0 ? n : 1) && !s->unsure; i++) {
+	for (size_t i = 0; i < (n > 0 ? n : 1) && (n == 0 || !s->unsure); i++) {
 		AUTO(string_list_done) struct string_list found = { 0 };
 		expand_word(s, n > 0 ? s->places.v[i] : "/", dir, &found);
 		for (size_t k = 0; k < found.n; k++) {

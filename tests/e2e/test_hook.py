@@ -132,6 +132,7 @@ def test_decisions(ssb, command, decision):
     "A=1 skillsandbox session resume s", "{ skillsandbox session resume s; }",
     "if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
     "skillsandbox run 2>/dev/null --read / -- ls", "PATH=../alt; foo approve x",
+    "echo \0; skillsandbox run 2>x -w / -- ls",
     "echo x >> ~/.config/skillsandbox/policy.yaml", "rm -r ~/.local/state/skillsandbox/approvals",
     "skillsandbox serve --write ~ --skills none", "skillsandbox approvals --json --revoke none",
 ])

@@ -235,6 +235,7 @@ static void test_own_files(void **state)
 		"touch not/yet/skillsandbox/policy.yaml",
 		"ln -s not/yet/skillsandbox c",
 		"mkdir yet/skillsandbox",
+		"cat x > /d/skillsandbox/policy.yaml",
 		"echo > $D/skillsandbox/policy.yaml",
 	};
 	static const char *const PASSED[] = {
@@ -257,6 +258,7 @@ static void test_own_files(void **state)
 		auto_buf text;
 		world_config = strstr(line, "t/yet/") != NULL  ? later
 		               : strstr(line, " yet/") != NULL ? soon
+		               : strstr(line, "/d/") != NULL   ? "/d/skillsandbox"
 		                                               : config;
 		world_state = kept;
 		enum hook_answer a = ask(line, ".", false, &text);
