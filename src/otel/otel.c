@@ -129,7 +129,8 @@ static void log_failure(const struct otlp_target *t, const char *what, const str
 	}
 }
 
-/* The server accepted the request but rejected some items. OTLP forbids a retry. */
+/* Logs that the server accepted the request but rejected some items. The items are not sent again,
+ * because OTLP forbids it. */
 static void log_partial(const struct otlp_target *t, const char *what, const struct otlp_reply *r)
 {
 	char where[OTLP_WHERE_SIZE];

@@ -159,7 +159,7 @@ static char *copy_trimmed(const char *s, size_t len)
 }
 
 /* Returns whether a pair can be sent as a header. It must not contain a line end, and must not be
- * one of the headers that delimit the body, which only we may set. */
+ * one of the headers that delimit the body, which only this program may set. */
 static bool is_sendable(const struct otlp_pair *p)
 {
 	static const char *const OURS[] = { "host",         "content-length",

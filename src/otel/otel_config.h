@@ -1,6 +1,5 @@
-/* otel_config.h - reads where and how the owner wants the telemetry of a run: from the OTEL_*
- * variables of the owner's environment. No manifest, no policy file and no skill can change these
- * settings. */
+/* otel_config.h - reads the owner's settings for telemetry from the OTEL_* variables of the owner's
+ * environment. No manifest, no policy file and no skill can change these settings. */
 #ifndef OTEL_OTEL_CONFIG_H
 #define OTEL_OTEL_CONFIG_H
 

@@ -24,7 +24,7 @@
 /* The process */
 #define OTLP_TIMEOUT_MS     10000 /* limit for one request, if the owner sets none */
 #define OTLP_TOTAL_MS       60000
-#define OTLP_HARD_SECONDS   75 /* then an alarm ends a process that hangs */
+#define OTLP_HARD_SECONDS   75 /* after this time an alarm ends the process */
 #define OTLP_BACKOFF_MS     500
 #define OTLP_BACKOFF_MAX_MS 8000
 #define OTLP_MAX_REFUSED    3 /* after so many refused batches, no more are sent */
