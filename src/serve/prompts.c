@@ -1,7 +1,7 @@
 /* prompts.c - the prompt review_skill: it gives a model the facts that a person needs to decide
- * about a skill, so that the model can explain them. First comes what the sandbox would enforce, in
- * our own words. The skill's own words come last, each line behind a bar, so that nothing in them
- * can look like ours. */
+ * about a skill, so that the model can explain them. It begins with what the sandbox would enforce,
+ * in our own words. The skill's own words come last, with a bar before each line, so that no line
+ * of them can look like ours. */
 #include <string.h>
 
 #include "base/hex.h"
@@ -90,7 +90,7 @@ static void say_plan(struct buf *out, const struct ssb_plan *plan)
 	say_refusals(out, plan);
 }
 
-/* Writes each line behind a bar, or nothing if memory is short. */
+/* Writes the text with a bar before each line. Writes nothing if memory is short. */
 static void add_quoted(struct buf *out, const struct buf *bytes)
 {
 	auto_buf text = BUF((size_t)4 * MAX_YAML_BYTES + 1);

@@ -1,10 +1,11 @@
 /* record_pages.c - reads a record in pages: its lines, or the output of the run.
  *
- * The owner's other programs can write to a record, so it may be forged: a line that cannot be
- * parsed ends the page, which says so; a line that is too long for a page is only named.
+ * The owner's other programs can write to a record, so it may be forged. A line that cannot be
+ * parsed ends the page, and the page says so. A line that is too long for a page is replaced by a
+ * short entry.
  *
- * A page of output is named by its position in the record, in bytes, so that the next page is
- * found at once however long the record is. A position must be the beginning of a line. */
+ * A page of output is named by its position in the record, in bytes, so that the next page is found
+ * at once even if the record is long. A position must be the beginning of a line. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ struct line_scan {
 	struct records_page *page;
 	size_t used;     /* bytes of JSON */
 	size_t looked;   /* bytes of the record */
-	struct buf text; /* of one line */
+	struct buf text; /* text of one line */
 };
 
 static bool is_wanted(const struct records_ask *ask, const struct line *l)
@@ -97,7 +98,8 @@ static bool scan_line(struct line_scan *s, struct line *l, const char *text, siz
 	return true;
 }
 
-/* Skips the lines before `from`. Starts where the last page ended if that is not after `from`. */
+/* Skips the lines before `from`. Starts at the end of the last page, unless that is after
+ * `from`. */
 static enum reader_line skip_lines(const struct records *k, struct reader *in,
                                    const struct served_record *r, uint64_t from)
 {
@@ -158,8 +160,8 @@ int records_lines(const struct serve *s, const struct served_record *r,
 
 const char *const OUTPUT_KINDS[2] = { "stdout", "stderr" };
 
-/* Guesses the stream of a line from its first bytes; -1: none. Parsing every line would take too
- * long. */
+/* Guesses the stream of a line from its first bytes; -1: neither stream. Parsing every line would
+ * take too long. */
 static int stream_of(const char *line, size_t len)
 {
 	static const char *const marks[2] = { "\"kind\":\"stdout\"", "\"kind\":\"stderr\"" };
@@ -182,8 +184,8 @@ static bool is_line_start(const struct served_record *r, uint64_t from)
 	        (pread(r->file.fd, &before, 1, (off_t)from - 1) == 1 && before == '\n'));
 }
 
-/* Finds out which streams continue after the page. Assumes that both do if the record is too long
- * to be searched. */
+/* Finds out which streams continue after the page. If the record is too long to be searched,
+ * assumes that both continue. */
 static void look_ahead(struct output_page *page, struct reader *in)
 {
 	const char *text;
@@ -202,7 +204,8 @@ static void look_ahead(struct output_page *page, struct reader *in)
 	}
 }
 
-/* Returns false if the message does not fit: it then belongs to the next page. */
+/* Appends the message. Returns false if it does not fit: the message then belongs to the next
+ * page. */
 static bool add_message(struct buf *out, const struct json_node *message)
 {
 	if (out->len + message->len + 1 > out->cap) {

@@ -1,10 +1,10 @@
 /* records.c - finds the records that a client may see, and describes one of them.
  *
- * The owner has records of all runs, with their output: also of runs that other servers started, of
- * skills that are not served here, and of bare commands. A client of this server sees the skills
- * that are served, and so it sees their runs: the first line of a record names the manifest. It
- * also sees the runs that this server started, even if the skill is gone by now; --all-runs shows
- * all runs. A client cannot learn that any other run exists. */
+ * The owner has records of all runs, with their output. Some of these runs were started by other
+ * servers, or are of skills that are not served here, or of commands without a skill. A client may
+ * see the runs of the skills that are served (the first line of a record names the manifest) and
+ * the runs that this server started, even if their skill has been removed. With --all-runs it may
+ * see all runs. A client cannot learn that any other run exists. */
 #include "serve/records.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@
 #include "serve/skills.h"
 #include "skill/skill.h"
 
-#define MIN_WORD 4 /* characters of an id */
+#define MIN_WORD 4 /* least number of characters of an id */
 
 static void records_freep(struct records **r)
 {
@@ -93,7 +93,8 @@ static bool was_started(const struct records *k, const char *id)
 	return false;
 }
 
-/* Returns the skill's directory (new), or NULL if there was none or the record does not say. */
+/* Returns the skill's directory (new), or NULL if the run had no skill or the record does not name
+ * it. */
 static char *read_skill_dir(int fd)
 {
 	AUTO(reader_done) struct reader in;
@@ -121,7 +122,7 @@ static char *read_skill_dir(int fd)
 	               : NULL;
 }
 
-/* The skills that are served, valid for one call. */
+/* The skills that are served. The list is valid during one call. */
 struct served_skills {
 	const struct skill *v;
 	size_t n;
@@ -238,7 +239,8 @@ static bool is_word_valid(const char *word)
 	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
 }
 
-/* A whole id is the name of its record, so that no other run has to be read. */
+/* Opens the record that the word names. The record of a whole id is opened by name, without reading
+ * other runs. */
 static int open_word(const struct serve *s, const char *word, struct run_file *ret,
                      struct ssb_error *err)
 {
@@ -264,7 +266,7 @@ int records_open(const struct serve *s, const char *word, struct served_record *
 	AUTO(records_close) struct served_record r = SERVED_RECORD_NONE;
 	struct stat st;
 
-	/* A word that could be the path of a file must be refused here. */
+	/* This check refuses every word that could be the path of a file. */
 	if (!is_word_valid(word)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "run_id",
 		                "not a run id; write an id that run_skill returned, its first %d "
@@ -323,7 +325,7 @@ void records_put_run(const struct served_record *r, struct json *j)
 	show_json(j, text.data, text.len);
 }
 
-/* Uses the last result again if the record has not changed. */
+/* Verifies the record. Uses the last result again if the record has not changed. */
 static int verify_again(struct records *k, const struct served_record *r, struct verify_result *ret)
 {
 	uint8_t key[VERIFY_KEY_BYTES];

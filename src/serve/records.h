@@ -1,9 +1,10 @@
 /* records.h - the records of runs, for the clients of the server, and news about records that grow
  * (records_live.c).
  *
- * A run is named by its id, by the first characters of its id, or by "last". It is searched in the
- * owner's state directory; no other word opens anything. Clients see only the runs of skills that
- * are served and the runs that this server started, unless the owner shows all (--all-runs). */
+ * A run is named by its id, by the first characters of its id, or by "last". Any other word is
+ * refused. Runs are searched only in the owner's state directory. Clients see only the runs of
+ * skills that are served and the runs that this server started, unless the owner shows all
+ * (--all-runs). */
 #ifndef SERVE_RECORDS_H
 #define SERVE_RECORDS_H
 
@@ -19,26 +20,27 @@ struct records;
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err);
 void records_free(struct records *r); /* accepts NULL */
 
-/* This server started the run: clients may see it, whatever becomes of its skill. */
+/* Notes that this server started the run: clients may see it, even if its skill is removed. */
 void records_started(struct records *r, const char *id);
 
 /* Calls `fn` with an open record for each run that clients may see and whose id begins with
- * `begin`, the newest first, until it returns false. Only the newest MAX_LISTED_RUNS of them are
- * looked at. */
+ * `begin`, the newest first, until `fn` returns false. Looks only at the newest MAX_LISTED_RUNS
+ * runs. */
 typedef bool records_each_fn(void *arg, const struct run_entry *e, int fd);
 int records_each(const struct serve *s, const char *begin, records_each_fn *fn, void *arg,
                  struct ssb_error *err);
 
-/* records_fd() is the fd that an errand about records needs from the server; -1: none. An errand
- * appends what it found out to `out` with records_note(). The server reads this from the end of the
- * data with records_take_note(), which returns the length of the data before it. */
+/* records_fd() returns the fd that an errand about records needs from the server; -1: there is
+ * none. The errand appends the facts that it found to `out` with records_note(). In the server,
+ * records_take_note() reads these facts from the end of the data, and returns the length of the
+ * data before them. */
 int records_fd(const struct records *r); /* accepts NULL */
 void records_note(const struct records *r, struct buf *out);
 size_t records_take_note(struct records *r, const char *data, size_t len);
 
 struct served_record {
 	struct run_file file;
-	uint64_t size; /* when it was opened */
+	uint64_t size; /* size of the record when it was opened */
 	int64_t mtime;
 };
 
@@ -47,11 +49,11 @@ struct served_record {
 		.file = RUN_FILE_NONE                                                              \
 	}
 
-/* The error is SSB_E_NOT_FOUND, or SSB_E_USAGE with a text that says what to write. The text has
- * only visible characters. */
+/* Opens the record that the word names. The error is SSB_E_NOT_FOUND, or SSB_E_USAGE with a text
+ * that says what to write. The text has only visible characters. */
 int records_open(const struct serve *s, const char *word, struct served_record *ret,
                  struct ssb_error *err);
-/* As records_open(), but accepts only a whole id. */
+/* Like records_open(), but accepts only a whole id. */
 int records_open_id(const struct serve *s, const char *id, struct served_record *ret,
                     struct ssb_error *err);
 void records_close(struct served_record *r);
@@ -63,7 +65,7 @@ void records_put_verified(const struct serve *s, const struct served_record *r, 
 
 struct records_ask {
 	uint64_t from; /* number of the first line */
-	size_t limit;  /* lines */
+	size_t limit;  /* maximum number of lines */
 	const struct json_doc *kinds_doc;
 	const struct json_node *kinds; /* an array of words; NULL: all */
 	bool violations;               /* only violations */
@@ -74,7 +76,7 @@ struct records_page {
 	size_t n;           /* lines */
 	uint64_t next;      /* number of the line after the page */
 	bool more;          /* more lines may exist already */
-	const char *broken; /* why reading stopped there; NULL: it did not */
+	const char *broken; /* why reading stopped at this line; NULL: it did not stop */
 };
 
 /* Calls `line` with each line that fits, as one JSON object with visible characters. */
@@ -86,12 +88,12 @@ int records_lines(const struct serve *s, const struct served_record *r,
 /* A page of the run's output: both streams, between two positions in the record. */
 struct output_page {
 	struct buf out[2];  /* stdout and stderr; the caller sets their limits */
-	bool more[2];       /* there is more of it, or there may be */
+	bool more[2];       /* the stream continues, or may continue */
 	uint64_t next;      /* position of the next page; 0: there is none */
-	const char *broken; /* why reading stopped there; NULL: it did not */
+	const char *broken; /* why reading stopped at this place; NULL: it did not stop */
 };
 extern const char *const OUTPUT_KINDS[2];
-/* Returns -1 if no page begins at `from`. */
+/* Reads a page. Returns -1 if no page begins at `from`. */
 int records_output(const struct served_record *r, uint64_t from, struct output_page *page);
 
 #endif

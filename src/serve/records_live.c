@@ -1,9 +1,9 @@
 /* records_live.c - news of runs: a run began, or a record grew that a client has subscribed to.
  *
- * The kernel reports new names in the directory of the runs (inotify). A timer checks the runs
- * that are known to be running: five times a second if a client has subscribed to one of them,
- * else once a second whether they are still running, and not at all while nothing is running. Runs
- * that are older than the server become known when a client reads their records. */
+ * The kernel reports new names in the directory of the runs (inotify). A timer checks the known
+ * runs: every 200 ms if a client has subscribed to one of them; otherwise every second, and only
+ * whether they are still running. While nothing is running, the timer is off. A run that began
+ * before the server becomes known when a client reads its record. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,12 +23,12 @@
 
 struct followed_run {
 	char id[RUN_ID_SIZE];
-	uint64_t size; /* the last one that was reported */
+	uint64_t size; /* size that was reported last */
 };
 
 struct records_live {
 	struct serve *serve;
-	struct runs dir; /* only its fd */
+	struct runs dir; /* only its fd is used */
 	int fd;          /* inotify */
 	struct loop_watch *watch;
 	struct loop_timer *look;
@@ -69,7 +69,7 @@ static void report_change(const struct records_live *l, const char *id)
 	}
 }
 
-/* Returns false if the run has ended; clients were told so. */
+/* Reports the growth or the end of a run to clients. Returns false if the run has ended. */
 static bool check_run(struct records_live *l, struct followed_run *f, bool wanted)
 {
 	struct run_entry e = { .has_dir = true, .has_flat = true };
@@ -155,7 +155,7 @@ static void take_event(void *arg, const struct inotify_event *e)
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
 		return;
 	}
-	/* The record is moved into its own directory later. That is not another run. */
+	/* The record is moved into its own directory later. This creates no other run. */
 	if ((e->mask & IN_CREATE) != 0 && is_known(l, entry.id)) {
 		return;
 	}
@@ -175,7 +175,8 @@ static void on_event(void *arg, uint32_t events)
 	runs_news_take(l->fd, take_event, l);
 }
 
-/* If this fails, clients are not told about new runs; everything else works. */
+/* Starts to watch the directory. If this fails, clients get no news about new runs; everything else
+ * works. */
 static void watch_directory(struct records_live *l)
 {
 	l->dir.fd = runs_directory(l->serve->owner.state_dir);

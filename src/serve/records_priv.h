@@ -1,4 +1,4 @@
-/* records_priv.h - what records.c, record_pages.c and records_live.c have in common. */
+/* records_priv.h - declarations that records.c, record_pages.c and records_live.c share. */
 #ifndef SERVE_RECORDS_PRIV_H
 #define SERVE_RECORDS_PRIV_H
 
@@ -7,16 +7,16 @@
 
 struct records_live;
 
-/* Facts that one errand found out and the next one can use (records_note()). */
+/* Facts that one errand found and the next one can use (records_note()). */
 struct records_memo {
-	/* The last record that was verified, and its state then. It is used again because the pages
-	 * of one record are read one after the other, and each page says whether the record can be
-	 * believed. */
+	/* The last record that was verified, and the record's size and time then. The result is
+	 * used again, because clients read the pages of one record one after the other, and each
+	 * page says whether the record was verified. */
 	char checked_id[RUN_ID_SIZE];
 	uint64_t checked_size;
 	int64_t checked_mtime;
 	struct verify_result checked;
-	/* The position at which the last page of lines ended. */
+	/* The record and the line at which the last page of lines ended. */
 	char page_id[RUN_ID_SIZE];
 	uint64_t page_line;
 	uint64_t page_offset;

@@ -1,8 +1,8 @@
 /* resource_list.c - resources/list, resources/templates/list and completion/complete.
  *
- * The list has the skills in the order of their names and then the newest runs, in pages; older
- * runs are reached by their ids. A cursor names the last entry of its page, so that runs that
- * appear meanwhile are not listed twice. */
+ * The list has the skills in the order of their names and then the newest runs, in pages. Older
+ * runs are not listed, but can be read by their ids. A cursor names the last entry of its page, so
+ * that no run is listed twice if new runs appear between two pages. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void list_skill(struct resource_list *l, const struct skill *v, size_t i,
 	snprintf(l->last, sizeof(l->last), "s%s", v[i].name);
 }
 
-/* Returns true if there are more skills. */
+/* Lists the skills after `after`. Returns true if there are more skills. */
 static bool list_skills(struct resource_list *l, const char *after)
 {
 	const struct skill *v;
@@ -147,7 +147,7 @@ static bool take_run(void *arg, const struct run_entry *e, int fd)
 	return !l->more;
 }
 
-/* Returns true if there are more runs. */
+/* Lists the runs after `after`. Returns true if there are more runs. */
 static bool list_runs(struct resource_list *l, const char *after)
 {
 	struct ssb_error err = { 0 };
@@ -198,7 +198,7 @@ void serve_resources_list(void *app, struct mcp_call *c)
 
 /* ---- templates ------------------------------------------------------------------------ */
 
-/* `uri` has {id} or {name} in it. */
+/* Each `uri` contains {id} or {name}. */
 static const struct resource_template {
 	const char *uri;
 	const char *name;
@@ -252,7 +252,7 @@ struct completion {
 	struct serve *s;
 	struct json *j;
 	const char *value; /* what the user has typed */
-	size_t n;          /* listed */
+	size_t n;          /* number of entries listed so far */
 	size_t total;
 };
 
@@ -295,7 +295,7 @@ static void offer_runs(struct completion *k)
 	(void)records_each(k->s, k->value, offer_run, k, &err);
 }
 
-/* Returns NULL if nothing can be offered for this argument. */
+/* Returns NULL if there are no suggestions for this argument. */
 static void (*find_source(const struct mcp_call *c, const char *argument))(struct completion *)
 {
 	const struct json_doc *doc = mcp_doc(c);

@@ -1,6 +1,6 @@
-/* resource_read.c - resources/read. All content is data from skills and records, so all text is
- * made visible. A skill's file is sent as base64 if making it visible would change it, because its
- * bytes must match its digest. */
+/* resource_read.c - resources/read. All content is data from skills and records, so every text is
+ * made visible. If that would change a skill's file, the file is sent as base64, because its bytes
+ * must match its digest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
-#define NEXT_KEY "skillsandbox/next" /* of _meta */
+#define NEXT_KEY "skillsandbox/next" /* key in _meta */
 #define PAGE_URI (sizeof(URI_RUNS) + RUN_ID_SIZE + sizeof("/output?from=") + 20)
 
 struct resource_reading {
@@ -25,7 +25,7 @@ struct resource_reading {
 	uint64_t from; /* where the page begins */
 };
 
-/* Gives the same answer for every reason. */
+/* Refuses the request with the same error for every reason. */
 static void fail_unknown(const struct resource_reading *r)
 {
 	auto_buf data = BUF(6 * MAX_URI + 64);
@@ -51,7 +51,7 @@ static void end_contents(const struct resource_reading *r, struct json *j)
 	mcp_done(r->c);
 }
 
-/* `next` is the address of the next page; NULL: there is none. */
+/* Writes one page. `next` is the address of the next page; NULL: there is none. */
 static void put_page(const struct resource_reading *r, struct json *j, const char *fragment,
                      const char *type, const struct buf *text, const char *next)
 {
@@ -136,7 +136,7 @@ static void read_trace(const struct resource_reading *r, const struct served_rec
 	end_contents(r, result);
 }
 
-/* Writes a text of ours, separate from what the skill wrote. */
+/* Writes a text of the server, separate from the text of the skill. */
 static void put_note(struct json *j, const char *uri, const struct buf *text)
 {
 	json_open(j, '{');
@@ -222,7 +222,7 @@ static void read_record(const struct resource_reading *r, enum uri_kind kind)
 
 /* ---- skills ---------------------------------------------------------------------------- */
 
-/* Finds a skill only by the name that skills.h gives it. */
+/* Finds a skill only by its name in skills_list(). */
 static const struct skill *find_skill(const struct resource_reading *r,
                                       const struct skill **ret_all, size_t *ret_n)
 {

@@ -9,7 +9,7 @@
 #include "base/visible.h"
 #include "report/render.h"
 
-#define TELL_MS 50 /* at most 20 notifications a second */
+#define TELL_MS 50 /* milliseconds between notifications: at most 20 a second */
 
 struct run_news {
 	struct loop *loop;
@@ -17,11 +17,11 @@ struct run_news {
 	struct loop_timer *timer;
 	struct buf raw[2]; /* output that was not sent yet */
 	struct buf text;   /* denied attempts, made visible */
-	uint64_t left_out; /* bytes */
+	uint64_t left_out; /* bytes that were not sent */
 	uint64_t told;
 };
 
-/* Returns true if the client wants news now. If the call has become a task, news are sent as the
+/* Returns true if the client wants news now. If the call has become a task, the news is sent as the
  * task's message. */
 static bool is_wanted(const struct mcp_call *c)
 {
@@ -53,7 +53,7 @@ void run_news_free(struct run_news *n)
 	}
 }
 
-/* Takes whole lines. A line without an end waits, unless it is long. */
+/* Moves whole lines from `raw` to `out`. An incomplete line stays in `raw`, unless it is long. */
 static void take_lines(struct buf *out, struct buf *raw)
 {
 	const char *last = raw->len > 0 ? memrchr(raw->data, '\n', raw->len) : NULL;
@@ -90,7 +90,7 @@ static void on_tell(void *arg)
 	}
 }
 
-/* Sends the news in TELL_MS, together with news that come until then. */
+/* Sends the news after TELL_MS, together with any news that arrives before. */
 static void tell_soon(struct run_news *n)
 {
 	if (n->timer == NULL) {

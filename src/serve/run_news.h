@@ -1,5 +1,5 @@
-/* run_news.h - tells a client that waits for a run what the run does: lines of its output and what
- * it was denied, a few times a second. */
+/* run_news.h - sends news of a run to the client that waits for it: lines of output and denied
+ * attempts, a few times a second. */
 #ifndef SERVE_RUN_NEWS_H
 #define SERVE_RUN_NEWS_H
 
@@ -8,8 +8,8 @@
 
 struct run_news;
 
-/* Returns new, or NULL if the client does not want news or memory is short: missing news are not an
- * error. Borrows the call. All other functions accept NULL. */
+/* Returns new, or NULL if the client does not want news or memory is short, which is not an error.
+ * Borrows the call. All other functions accept NULL. */
 struct run_news *run_news_new(struct loop *l, struct mcp_call *c);
 void run_news_free(struct run_news *n);
 void run_news_output(struct run_news *n, int stream, const char *data, size_t len);

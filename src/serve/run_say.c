@@ -94,8 +94,8 @@ struct narrow run_narrow(const struct mcp_call *c)
 }
 
 /* Returns the smallest change that would allow a denied attempt. If an argument of the call caused
- * the denial, the text says that first, because the owner may have granted the access already.
- * Writes into `out`. */
+ * the denial, the text begins with this argument, because the owner may have granted the access
+ * already. Writes into `out`. */
 static const char *fix_of(const struct narrow *n, const struct overview_item *i, const char *remedy,
                           struct buf *out)
 {
@@ -200,7 +200,7 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 
 /* ---- withheld -------------------------------------------------------------------- */
 
-/* Items that the owner declined are left out, so that they are not repeated at every run. */
+/* Items that the owner declined are not listed, so that they are not reported after every run. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {

@@ -8,22 +8,22 @@
 /* Returns the parts of the plan that the arguments of the call remove. */
 struct narrow run_narrow(const struct mcp_call *c);
 
-/* Answers with the result of a run that has ended. `name` is the skill's name; `withheld` lists
- * what it asked for and ran without (run_withheld()). If there were violations and `unseen` is
- * NULL, this reads the record, so it must not be called from the loop. `unseen` says why the record
- * cannot be read. */
+/* Answers with the result of a run that has ended. `name` is the skill's name; `withheld` lists the
+ * requests that the run was not given (run_withheld()). If there were violations and `unseen` is
+ * NULL, this reads the record, so it must not be called from the loop. If `unseen` is not NULL, the
+ * record cannot be read, and `unseen` says why. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen);
-/* Lists what the plan withholds until the owner grants it, one text for each item. Returns -1 if
- * out of memory. */
+/* Lists the items of the plan that are withheld until the owner grants them, one text for each
+ * item. Returns -1 if out of memory. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret);
 /* Answers with the error that says why there was no run, and what to do. */
 void run_say_error(struct mcp_call *c, const struct ssb_error *err);
 /* Answers with the plan of a dry run. */
 void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *plan);
 
-/* A member of an open object: "refusals":[{"what","where","why","fix"}] */
+/* Writes a member of an open object: "refusals":[{"what","where","why","fix"}] */
 void run_json_refusals(struct json *j, const struct ssb_plan *plan);
 
 /* The JSON schema of the answer of run_say_result(). */

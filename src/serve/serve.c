@@ -1,7 +1,7 @@
-/* serve.c - the server from its start to its end.
+/* serve.c - starts the server, runs it and ends it.
  *
- * The order of the end: first it disconnects the clients, which cancels their calls; then it waits
- * until every run has ended and every call is answered; then it frees the rest. */
+ * The end has three steps: disconnect the clients, which cancels their calls; wait until every run
+ * has ended and every call is answered; free the rest. */
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "serve/records.h"
 #include "serve/skills.h"
 
-#define ENDING_MS 30000 /* for canceled runs to end; job.c kills what is still running then */
-#define TTL_MS    5000  /* how long clients may cache a list: skills can be added and removed */
+#define ENDING_MS 30000 /* for canceled runs to end; job.c then kills the rest */
+#define TTL_MS    5000  /* for a list in a client's cache: skills can be added and removed */
 
 static const char INSTRUCTIONS[] =
         "SkillSandbox runs skills of its owner in a sandbox that gives each only what its "
@@ -145,7 +145,7 @@ static int open_parts(struct serve *s, const struct mcp_app *app, struct ssb_err
 static void close_parts(struct serve *s)
 {
 	job_list_free(s->jobs);
-	errands_free(s->errands); /* after the runs: the end of a run can start an errand */
+	errands_free(s->errands); /* after the jobs, because the end of a run can start an errand */
 	records_free(s->records);
 	mcp_server_free(s->mcp);
 	bind_free(s->binding);

@@ -28,12 +28,13 @@ struct serve_options {
 	char *const *skills; /* directories, as the owner named them */
 	size_t n_skills;
 	const struct ssb_options *owner; /* the owner's flags: part of every plan */
-	const char *session;             /* every run joins it; NULL: none */
-	const char *session_policy; /* a file: each client gets a session of its own; NULL: none */
-	const char *http;           /* ADDRESS:PORT; NULL: none */
-	const char *socket;         /* path; NULL: none */
-	char *token;     /* required with `http`; wiped from here when the server has read it */
-	size_t max_runs; /* running at one time, of all clients; 0: depends on the processors */
+	const char *session;             /* session that every run joins; NULL: none */
+	const char *session_policy;      /* file; each client gets its own session; NULL: none */
+	const char *http;                /* ADDRESS:PORT; NULL: none */
+	const char *socket;              /* path; NULL: none */
+	char *token; /* required with `http`; the server wipes this copy after it has read the token
+	              */
+	size_t max_runs; /* most runs at one time, of all clients; 0: depends on the processors */
 	bool otel;       /* export the record of each run */
 	bool all_runs;   /* clients see every run of the owner */
 	/* Called when clients can connect, with an address or a path; not for stdio. */
@@ -55,8 +56,8 @@ struct serve {
 	struct errands *errands;
 };
 
-/* Serves until the client is gone (stdio) or a signal ends it (SIGTERM, SIGINT, SIGHUP). Then it
- * cancels every run and waits for its end. */
+/* Serves until the client disconnects (stdio) or a signal arrives (SIGTERM, SIGINT, SIGHUP). Then
+ * cancels every run and waits until all have ended. */
 int serve_main(const struct serve_options *o, struct ssb_error *err);
 
 /* tables.c */

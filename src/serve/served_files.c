@@ -1,4 +1,4 @@
-/* served_files.c - lists the files of a skill that are served. */
+/* served_files.c - lists and reads the files of a skill that clients may read. */
 #include "serve/served_files.h"
 
 #include <errno.h>

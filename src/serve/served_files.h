@@ -1,6 +1,6 @@
 /* served_files.h - the files of a skill's directory that are served: regular files, each with its
- * digest, and directories. Symlinks, FIFOs, sockets, devices, files that cannot be read and what
- * version control keeps (.git) are left out, and the client is told so. */
+ * digest, and directories. Symlinks, FIFOs, sockets, devices, unreadable files and the directory of
+ * a version control system (.git) are not served, and the client gets a note about them. */
 #ifndef SERVE_SERVED_FILES_H
 #define SERVE_SERVED_FILES_H
 
@@ -13,8 +13,9 @@
 #define SKILL_FILE "SKILL.md"
 
 /* Reads the files with FILES_SERVE (skill/files.h). `state_dir` has the cache of digests; NULL: no
- * digests are wanted. Returns -1 if the skill cannot be served as files; `out` then has the part
- * that was read. The caller must give `out` to skill_files_done() in both cases. */
+ * digests are wanted. Returns -1 if the skill cannot be served as files; `out` then contains the
+ * files that were read before the failure. The caller must give `out` to skill_files_done() in both
+ * cases. */
 int served_files_read(struct skill_files *out, const struct skill *skill, const char *state_dir,
                       struct ssb_error *err);
 /* Returns true if this entry is served as a file. */

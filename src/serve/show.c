@@ -1,4 +1,5 @@
-/* show.c - writes the texts of others as JSON that hides nothing. */
+/* show.c - writes texts of skills, records and clients as JSON, with hidden characters made
+ * visible. */
 #include "serve/show.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 
-#define ESCAPED 4 /* the most bytes that one byte becomes: \xff */
+#define ESCAPED 4 /* most bytes that replace one byte, as in \xff */
 
 static void show_bytes(struct json *j, const char *text, size_t len, bool keep_lines)
 {

@@ -1,5 +1,5 @@
-/* show.h - texts of skills, records and clients as JSON that hides nothing: every text is made
- * visible (base/visible.h). */
+/* show.h - writes texts of skills, records and clients as JSON, with hidden characters made visible
+ * (base/visible.h). */
 #ifndef SERVE_SHOW_H
 #define SERVE_SHOW_H
 
@@ -14,14 +14,14 @@ void show_kstr(struct json *j, const char *key, const char *text);
 /* Writes text that keeps its line breaks. */
 void show_ktext(struct json *j, const char *key, const char *text, size_t len);
 
-/* Writes text of others inside our own text. Each line gets a bar, so that nothing in it can look
- * like ours. `visible` must be made visible already. */
+/* Writes a foreign text inside our own text. Each line gets a bar, so that no line can look like
+ * ours. The caller must have made the characters of `visible` visible. */
 void show_barred(struct buf *out, const char *visible, size_t len);
 
-/* Writes a parsed value. A member is omitted if making its name visible would change the name,
+/* Writes a parsed value, with its texts made visible. A member whose name would change is omitted,
  * because two names could become the same. */
 void show_value(struct json *j, const struct json_doc *doc, const struct json_node *node);
-/* Writes JSON text in the same way; writes null if the text is not JSON. */
+/* Like show_value(), for JSON text. Writes null if the text is not JSON. */
 void show_json(struct json *j, const char *text, size_t len);
 
 /* Returns true if the text would be written unchanged. */

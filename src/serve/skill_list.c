@@ -1,8 +1,8 @@
-/* skill_list.c - the skills extension (io.modelcontextprotocol/skills): skills/list,
- * skills/get and resources/directory/read. The files themselves are resources.
+/* skill_list.c - the skills extension (io.modelcontextprotocol/skills): skills/list, skills/get and
+ * resources/directory/read. The content of the files is read with resources/read.
  *
- * A skill that cannot be served this way is not listed, and the log says why. A client that asks
- * for it by its address is told the reason. */
+ * A skill that cannot be served as files is not listed, and the log says why. A client that
+ * requests the address of such a skill gets the reason as the error. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -12,8 +12,8 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
-/* Reads the cursor. *ret_after is new, and "" for the first page. Returns -1 if the cursor is not
- * ours; then the call was answered. */
+/* Reads the cursor. *ret_after is new, and "" for the first page. If the cursor was not made by
+ * this server, answers the call with an error and returns -1. */
 static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
@@ -39,8 +39,8 @@ static void put_cursor(struct json *j, const char *after)
 	}
 }
 
-/* Returns the requested address without its scheme, or NULL if the call was answered with an
- * error. */
+/* Returns the requested address without its scheme. If it is wrong, answers the call with an error
+ * and returns NULL. */
 static const char *read_uri(struct mcp_call *c, const char *what)
 {
 	const char *uri = json_string(mcp_param(c, "uri"), NULL);
@@ -90,7 +90,7 @@ static void list_page(struct listing *l, const struct skill *v, size_t n, const 
 		i++;
 	}
 	json_kopen(l->j, "skills", '[');
-	/* Digests cost time, so the work for one page is limited. */
+	/* Computing digests takes time, so the work for one page is limited. */
 	for (size_t first = i; i < n && i - first < 4 * (size_t)MAX_SKILL_PAGE &&
 	                       l->n < MAX_SKILL_PAGE && l->bytes < MAX_SKILL_BYTES;
 	     i++) {

@@ -1,9 +1,9 @@
-/* skills.c - the skills that are served. They are listed again each time, because skills are
+/* skills.c - the skills that are served. The list is made again each time, because skills are
  * installed and removed while the server is running.
  *
- * A path is checked first by its text, and then by where it really leads. A path outside gets the
- * same answer whether it exists or not, and is not even looked up: a client must not learn here
- * which files the owner has. */
+ * A path is checked twice: first its text, and then the real path to which it leads. A path outside
+ * of the served directories is not looked up, and gets the same answer whether it exists or not: a
+ * client must not learn which files the owner has. */
 #include "serve/skills.h"
 
 #include <assert.h>
@@ -37,8 +37,8 @@ static int fail_no_memory(struct ssb_error *err)
 
 /* ---- roots ---------------------------------------------------------------- */
 
-/* The absolute path without "." and empty parts, made from the text alone. Returns new; NULL: it
- * contains "..", or is too long. */
+/* Returns the absolute path without "." and empty parts (new), made from the text alone. Returns
+ * NULL if the path contains "..", or is too long. */
 static char *path_plain(const char *word)
 {
 	char cwd[MAX_PATH_BYTES];
@@ -156,7 +156,7 @@ static bool is_served(const struct skills *s, const char *real)
 	return false;
 }
 
-/* Takes `dir`. */
+/* Adds a skill to the list. Takes `dir`. */
 static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 {
 	auto_free char *real = dir;
@@ -183,13 +183,13 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 	return 0;
 }
 
-/* Adds the directories in a root, and links to directories that are served by their own path. */
+/* Adds the directories in a root, and the symlinks in it that lead to served directories. */
 static int add_children(struct skills *s, const char *root, struct ssb_error *err)
 {
 	DIR *dir = opendir(root);
 	int failed = 0;
 
-	/* A root that was removed, or that cannot be read any more, has no skills. */
+	/* If the root was removed or is not readable any more, it has no skills. */
 	for (struct dirent *d; dir != NULL && failed == 0 && (d = readdir(dir)) != NULL;) {
 		auto_free char *path = d->d_name[0] == '.' ? NULL : path_join(root, d->d_name);
 		auto_free char *real = path == NULL ? NULL : realpath(path, NULL);
@@ -203,8 +203,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	return failed;
 }
 
-/* Gives a longer name to a skill whose name another skill has, too: "tools/weather" for "weather",
- * or its whole path if the longer names are the same. */
+/* Gives a longer name to a skill if another skill has the same name: "tools/weather" for "weather",
+ * or its whole path if the longer names are the same, too. */
 static int name_apart(struct skill *v, const struct skill *other)
 {
 	size_t len = strlen(v->dir);
@@ -280,7 +280,7 @@ static const struct skill *by_word(const struct skills *s, const char *word)
 	return NULL;
 }
 
-/* Returns true if the path is in a served directory, judged by its text. */
+/* Returns true if the text of the path lies in a served directory. */
 static bool reads_served(const struct skills *s, const char *word)
 {
 	auto_free char *plain = path_plain(word);
@@ -294,8 +294,8 @@ static bool reads_served(const struct skills *s, const char *word)
 	return false;
 }
 
-/* Resolves the path. If it names a manifest, the result is the manifest's directory. NULL: it does
- * not exist, or must not be looked up. */
+/* Resolves the path. If the path names a manifest, the result is the manifest's directory. Returns
+ * NULL if the path does not exist, or must not be looked up. */
 static char *real_directory(const struct skills *s, const char *word)
 {
 	char *real = reads_served(s, word) ? realpath(word, NULL) : NULL;

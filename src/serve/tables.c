@@ -7,7 +7,7 @@
 #include "serve/serve.h"
 #include "session/policy.h"
 
-#define LIST_MS 5000 /* for looking at all skills: clients wait for their list of tools */
+#define LIST_MS 5000 /* for planning all skills: clients wait for their list of tools */
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
@@ -236,8 +236,8 @@ static const struct mcp_tools SERVE_TOOLS = { TOOLS, ARRAY_LEN(TOOLS) };
 
 /* ---- methods -------------------------------------------------------------------------- */
 
-/* Returns true if every served skill is harmless now. Returns false if there are too many skills to
- * look at for a list of tools, or if one cannot be planned or needs the owner's approval. */
+/* Returns true if every served skill is harmless now. Returns false if one of them cannot be
+ * planned or needs the owner's approval, or if there are too many skills to plan. */
 static bool are_all_harmless(struct serve *s)
 {
 	const struct skill *v = NULL;
@@ -273,7 +273,7 @@ static void list_looked(void *app, struct mcp_call *c)
 	mcp_tools_list(&t, c);
 }
 
-/* Skills that could not be looked at in time count as not harmless. */
+/* Lists the tools when the errand failed: the skills then count as not harmless. */
 static void list_unlooked(void *app, struct mcp_call *c, const struct errand_end *end)
 {
 	(void)app;

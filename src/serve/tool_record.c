@@ -1,5 +1,6 @@
-/* tool_record.c - why_denied: what a run was denied, by which rule, and the smallest change that
- * would allow it. get_trace: the lines of its record, page by page. */
+/* tool_record.c - two tools. why_denied shows the denied attempts of a run, the rule that denied
+ * each, and the smallest change that would allow it. get_trace shows the lines of a record in
+ * pages. */
 #include <inttypes.h>
 
 #include "trace/event.h"
@@ -22,7 +23,7 @@
 	}
 #define TEXT(n) #n
 #define JSON(n) TEXT(n)
-#define DENIALS 100 /* the defaults of `limit` */
+#define DENIALS 100 /* the default of `limit` in why_denied */
 #define LINES   200
 
 const struct mcp_field WHY_FIELDS[N_WHY_FIELDS] = {
@@ -99,7 +100,7 @@ static void fail_open(struct mcp_call *c, const struct ssb_error *err)
 	              "use a run_id that run_skill returned, or \"last\"");
 }
 
-/* If `text` is NULL, the model gets the structured result as text. */
+/* If `text` is NULL, the text for the model is the structured result. */
 static void answer_call(struct mcp_call *c, const struct buf *text, const struct buf *structured)
 {
 	if (structured->failed || (text != NULL && text->failed)) {
@@ -243,7 +244,8 @@ void tool_get_trace(void *app, struct mcp_call *c)
 		fail_open(c, &err);
 		return;
 	}
-	/* Checked before the lines are read: lines that are added later belong to the next page. */
+	/* Checked before the lines are read, so that lines that are added later are on a next
+	 * page. */
 	bool live = run_file_live(r.file.fd);
 	json_open(&j, '{');
 	records_put_run(&r, &j);

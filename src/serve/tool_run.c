@@ -25,13 +25,13 @@
 #include "serve/run_news.h"
 #include "serve/run_say.h"
 
-/* How long a client waits before a call becomes a task, if it supports tasks. */
+/* Time after which a call becomes a task, if the client supports tasks. */
 #define TASK_MS 5000
 
 struct run_call {
 	struct serve *serve;
 	struct mcp_call *call;
-	char **args; /* the strings belong to the call */
+	char **args; /* the array is owned; the call owns the strings */
 	struct approve_case consent;
 	struct string_list withheld;
 	struct serve_job *job;
@@ -98,8 +98,8 @@ static void on_task(void *arg)
 
 /* ---- its end -------------------------------------------------------------------------- */
 
-/* Runs in an errand, because it reads denials from the record, which is as large as the skill makes
- * it. */
+/* Runs in an errand, because it reads the denials from the record. The skill decides how large the
+ * record is. */
 static void say_denied(void *arg, struct mcp_call *c)
 {
 	const struct run_call *r = arg;
@@ -119,7 +119,8 @@ static void free_call(void *arg)
 	run_call_free(arg);
 }
 
-/* Takes `r`. Copies the output, which is freed before the record has been read. */
+/* Takes `r`. Copies the output, because *end is not valid any more when the record has been
+ * read. */
 static void answer_by_record(struct run_call *r, const struct job_end *end)
 {
 	const struct errand_answer w = {
@@ -144,7 +145,7 @@ static void on_ended(void *arg, const struct job_end *end)
 	struct mcp_call *c = r->call;
 
 	mcp_on_cancel(c, NULL, NULL);
-	run_news_free(r->news); /* before the call, which it borrows */
+	run_news_free(r->news); /* before the call, which the news borrows */
 	r->news = NULL;
 	loop_untimer(&r->task);
 	if (end->ran && end->result.violations > 0) {
@@ -176,7 +177,7 @@ static const char *traceparent_of(const struct mcp_call *c)
 	return s;
 }
 
-/* If it returns 0, the job has borrowed `r`, and on_ended() takes it. */
+/* Starts the job. If it returns 0, the job has borrowed `r`, and on_ended() takes `r`. */
 static int start_job(struct run_call *r, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	struct serve *s = r->serve;
@@ -225,7 +226,7 @@ static int start_run(struct run_call *r, struct ssb_error *err)
 
 /* ---- its arguments ------------------------------------------------------------------ */
 
-/* *ret is new; its strings are borrowed from the call. */
+/* Reads the arguments for the skill. *ret is new; its strings are borrowed from the call. */
 static int read_args(const struct mcp_call *c, char ***ret, struct ssb_error *err)
 {
 	const struct json_node *list = mcp_arg(c, "args");
@@ -304,7 +305,7 @@ static void on_step(void *arg, const struct ssb_error *err)
 	}
 }
 
-/* In an errand. */
+/* Runs in an errand. */
 static void answer_dry_run(void *app, struct mcp_call *c)
 {
 	AUTO(run_call_freep) struct run_call *r = calloc(1, sizeof(*r));

@@ -1,9 +1,9 @@
 /* tool_session.c - session_status and report_violation: the session that the client's runs belong
- * to. Clients can read it and report violations to it, but never loosen it.
+ * to. Clients can read its state and report violations, but can never loosen its limits.
  *
- * Both run in errands, because the store has a lock, and reaching the runs of a session takes as
- * long as its policy gives them to end. The errand opens and closes the store, so that no process
- * of a run has it. */
+ * Both tools run in errands: the store has a lock, and an errand may have to wait until the runs of
+ * the session have ended, for as long as the session's policy allows. The errand opens and closes
+ * the store, so that no process of a run inherits the store. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ static void fail_call(struct mcp_call *c, const struct ssb_error *err)
 	              err->text, LOOK);
 }
 
-/* Opens the store that has the session. Returns -1 if it cannot; then the call was answered. */
+/* Opens the store that has the session. If this fails, answers the call with an error and returns
+ * -1. */
 static int open_session(const struct serve *s, struct mcp_call *c, struct bound *ret,
                         struct session_store **ret_store)
 {
@@ -51,13 +52,14 @@ static int put_count(void *arg, const char *name, uint64_t n)
 {
 	auto_buf key = BUF(MAX_TEXT);
 
-	/* The name of a violation is chosen by the client that reports it. */
+	/* The name is made visible, because the client that reports a violation chooses its
+	 * name. */
 	visible_text(&key, name, false);
 	json_kuint(arg, key.failed ? "?" : key.data, n);
 	return 0;
 }
 
-/* Writes null if the store cannot tell the counts, because 0 would be a wrong answer. */
+/* Writes the counts. Writes null if the store cannot read them, because 0 would be wrong. */
 static void put_counts(struct json *j, struct session_store *store, const char *id)
 {
 	struct ssb_error err = { 0 };
@@ -150,7 +152,8 @@ static void answer_counted(void *arg, struct mcp_call *c)
 	}
 }
 
-/* Carries out what the count requires, even if no client waits for it any more. */
+/* Pauses or ends the runs as the count of violations requires, even if the client has
+ * disconnected. */
 static int reach_runs(void *arg)
 {
 	struct session_report *r = arg;

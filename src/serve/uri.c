@@ -52,7 +52,7 @@ char *uri_decode(const char *text, bool path)
 	return steal_ptr(&out);
 }
 
-/* Returns the part between prefix and suffix, or NULL if the text does not have both. */
+/* Returns the part between prefix and suffix (new), or NULL if the text does not have both. */
 static char *text_between(const char *text, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(text);
