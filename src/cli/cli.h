@@ -16,8 +16,8 @@
 /* Every exit status of the program itself. `run` ends with the exit status of the skill. */
 enum exit_status {
 	EXIT_FINE = 0,
-	/* Validate: a manifest is not valid; prove: a probe got through; audit verify: the
-	 * record is bad; session: the policy of the session refused. */
+	/* validate: a manifest is not valid; prove: a probe got through; audit verify: the record
+	 * is bad; session: the policy of the session refused the request */
 	EXIT_FINDINGS = 1,
 	EXIT_USAGE = 2,        /* the command line is wrong */
 	EXIT_INCOMPLETE = 3,   /* audit verify: all records are good, but the end is missing */
@@ -28,8 +28,9 @@ enum exit_status {
 	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb */
 };
 
-/* Returns the exit status for the error. `named_program` says what a file that was not found is:
- * true, the program itself; false, a directory or manifest that leads to it. */
+/* Returns the exit status for the error. `named_program` matters only if a file was not found. If
+ * it is true, this file is the program itself; otherwise it is a directory or manifest on the way
+ * to the program. */
 int exit_status_of(const struct ssb_error *err, bool named_program);
 
 /* An option of the command line that is not in enum ssb_option; its bit is in request.flags. In the
@@ -229,7 +230,7 @@ int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
 int cmd_learn(struct request *r);
-/* Takes an approval back, and prints the result. Returns the exit status. */
+/* Removes an approval, and prints the result. Returns the exit status. */
 struct owner;
 int cmd_approvals_revoke(const struct owner *o, const char *dir);
 int cmd_diff(struct request *r);

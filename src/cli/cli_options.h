@@ -1,7 +1,7 @@
 /* cli_options.h - one option parser for every command, driven by a table.
  *
  * Takes --name, --name=value, --name value, -x, -xvalue, -x value and -xyz.
- * Names are never abbreviated: what works today must not become ambiguous. */
+ * Names are never abbreviated, because a new option could make an abbreviation ambiguous. */
 #ifndef CLI_CLI_OPTIONS_H
 #define CLI_CLI_OPTIONS_H
 
@@ -27,7 +27,7 @@ typedef int option_handler(void *ctx, const struct option_row *row, const char *
 struct option_parse {
 	const struct option_row *rows;
 	size_t n_rows;
-	uint64_t command; /* one bit; rows without it do not exist for this command */
+	uint64_t command; /* one bit; a row without it is an unknown option */
 	bool mixed;       /* options may follow operands */
 	option_handler *handler;
 	void *ctx;

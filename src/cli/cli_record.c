@@ -54,7 +54,7 @@ const char *cli_record_name(const struct record_request *q)
 	return q->file.id[0] != '\0' ? q->file.id : q->file.path;
 }
 
-/* The file holds the key in hexadecimal, and a newline. */
+/* The file contains the key in hexadecimal, and a newline. */
 static int read_key_file(const char *path, uint8_t ret[VERIFY_KEY_BYTES], struct ssb_error *err)
 {
 	auto_buf text = BUF(4096);

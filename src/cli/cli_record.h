@@ -33,8 +33,9 @@ int cli_record_fail(const struct ssb_error *err);
 int cli_record_verify(const struct request *r, const struct record_request *q,
                       struct verify_result *ret);
 
-/* Prints a message if the record was changed. In a file from elsewhere, only changes that show
- * without a key are found. Returns the exit status. */
+/* Prints an error if the record was changed. For a file from elsewhere, the owner's key is not
+ * used, so only changes that can be found without this key are reported. Returns the exit
+ * status. */
 int cli_record_doubt(const struct request *r, const struct record_request *q);
 
 /* Reads "2h" or "7d" (before now), a date, or RFC 3339, and writes the time in the form of the

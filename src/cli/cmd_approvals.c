@@ -1,5 +1,5 @@
-/* cmd_approvals.c - lists what you approved and whether each approval is still valid. Takes an
- * approval back, also for a skill that no longer exists. */
+/* cmd_approvals.c - lists what you approved and whether each approval is still valid. Also removes
+ * an approval, even that of a skill that no longer exists. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,8 +181,8 @@ static char *path_as_named(const char *word)
 
 int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
-	/* The skill may not exist any more, and a symlink may have replaced it; a damaged approval
-	 * is named by its file. */
+	/* The skill may not exist any more, or a symlink may have replaced it. So try the real path
+	 * and the path as named. A damaged approval is named by its file. */
 	bool file = lock_is_name(word);
 	auto_free char *real = file ? strdup(word) : path_real(word);
 	auto_free char *named = file ? NULL : path_as_named(word);

@@ -32,8 +32,8 @@ static bool ask_to_confirm(const struct request *r)
 	return a == ASKED_YES;
 }
 
-/* A --without that matches no request must be an error. After a typing mistake the request that you
- * wanted to take out would be approved. */
+/* Checks that each --without matches a request. Otherwise, after a typing mistake, the request that
+ * you wanted to decline would be approved. */
 static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
 	for (size_t i = 0; i < o->withhold.n; i++) {

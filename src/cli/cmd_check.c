@@ -11,8 +11,8 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-/* Removes what did not exist on this machine when a run asked for it: to grant or to deny it makes
- * no difference. */
+/* Removes environment variables that no run had: for them, a grant and a denial have the same
+ * effect. */
 static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 {
 	size_t kept = 0;

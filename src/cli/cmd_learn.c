@@ -80,8 +80,8 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_addc(out, '\n');
 }
 
-/* Returns whether the need is listed. A program is listed only if it is dangerous: every sandbox
- * shows the others. */
+/* Returns whether the need is listed. Programs that are not dangerous are not listed, because every
+ * sandbox contains them. */
 static bool is_told(const struct need *n)
 {
 	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);

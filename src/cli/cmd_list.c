@@ -1,4 +1,4 @@
-/* cmd_list.c - lists recorded runs, newest first; cmd_ps.c lists those that are running. */
+/* cmd_list.c - lists recorded runs, newest first. cmd_ps.c lists the running ones. */
 #include <limits.h>
 
 #include "trace/index.h"

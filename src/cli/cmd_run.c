@@ -96,8 +96,8 @@ static void watch_process(void)
 	_exit(0);
 }
 
-/* Opens the record a second time. A duplicate of `record` would share the lock that shows that the
- * run is running, so a test of that lock would release it. */
+/* Opens the record a second time, because a test of the record's lock (run_file_live()) on a
+ * duplicate of `record` would release the lock. The lock shows that the run is running. */
 static int reopen_record(int record)
 {
 	char path[64];

@@ -177,8 +177,8 @@ static void say_unwritten(const struct kill *k)
 	          k->c->id);
 }
 
-/* Ends the runs that an interrupted kill left: it was recorded in the store, but did not reach
- * every run. */
+/* Ends the runs that are left after an earlier kill, which was recorded in the store but was
+ * interrupted before it reached every run. */
 static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
 	struct decision d;
@@ -202,7 +202,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 {
 	struct ssb_error why = { 0 };
 
-	/* A keeper may still have a run of a session that the store no longer contains. */
+	/* The store does not contain the session, but a keeper may still have a run of it. */
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
@@ -228,8 +228,8 @@ static int print_done(const struct session_cli *c, const struct decision *d, con
 	return done != EXIT_FINE ? done : status;
 }
 
-/* Adds the runs that were ended without the store. Runs that were still running then are already in
- * `runs`, because the store found them again. */
+/* Adds the runs that were ended without the store. Runs that were left over are already in `runs`,
+ * because the store found them again. */
 static void add_report(struct act_report *runs, const struct act_report *before)
 {
 	runs->runs += before->runs - before->left;

@@ -85,8 +85,7 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	        k->lines);
 }
 
-/* Compares the ledger with the store. If the store does not answer, the result of the ledger alone
- * remains. */
+/* Compares the ledger with the store. If the store does not answer, `v` stays as it is. */
 static void ask_store(const struct owner *owner, struct verify_result *v)
 {
 	struct session_store *store = NULL;

@@ -185,8 +185,8 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 		        "more runs have begun than the kernel could report: some are not shown");
 		return;
 	}
-	/* Counts only the name that a run has first. When it moves to its own directory later, it
-	 * is still the same run. */
+	/* Use only the first name of a run (has_flat). Later the run gets a directory with another
+	 * name; this is not a new run. */
 	if (e->len == 0 || !run_entry_from_name(&run, e->name) || !run.has_flat) {
 		return;
 	}
@@ -208,8 +208,8 @@ static int watch_all(struct watch *w, const char *state_dir)
 		return say_fail(EXIT_SANDBOX, "cannot watch for new runs: %s",
 		                strerrordesc_np(errno));
 	}
-	/* The list is read after the inotify watch began. A run that starts in between is in both
-	 * and never in neither, and is shown from its beginning. */
+	/* Read the list after the inotify watch began, so that no run is missed. A run that starts
+	 * in between is found twice, and is shown from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}

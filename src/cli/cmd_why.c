@@ -119,9 +119,9 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
-/* The summary leaves out refused calls that programs make every day; only 'why' shows them. An
- * exception is a protected file, whose change would have stayed on the host: a program such as git
- * fails without it. */
+/* Returns whether the summary shows the item. Refused calls that programs make every day are left
+ * out; `why` shows them. A refused change of a protected file is shown, because a program such as
+ * git fails after it. */
 static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||

@@ -151,8 +151,8 @@ static void say_changes(const struct asking *a)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Prints the items that are left out of the run because they need a yes and the owner was not
- * asked. */
+/* Prints the withheld items: they are left out of the run, because they need a yes and the owner
+ * was not asked. */
 static void say_withheld(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {

@@ -23,8 +23,8 @@ void consent_view_done(struct consent_view *v)
 	skill_files_done(&v->files);
 }
 
-/* Adds those items that the plan withholds to `declined`. No ability must be removed for them,
- * because the plan has none for a withheld item. */
+/* Adds to `declined` those of the items that the plan withholds. v->abilities needs no change: the
+ * plan was made without these items, so it has no abilities for them. */
 static int take_out(struct consent_view *v, const struct string_list *items)
 {
 	for (size_t i = 0; items != NULL && i < items->n; i++) {

@@ -59,8 +59,8 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-/* Can the content be shown as lines? A script with a byte that is not text is still shown, or that
- * byte would hide the other changes. */
+/* Can the content be shown as lines? A script is shown even if it contains bytes that are not text,
+ * because otherwise such a byte could hide all other changes. */
 static bool is_shown(const struct file_change *f, const struct buf *b)
 {
 	return is_text(b) ||

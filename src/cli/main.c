@@ -1,5 +1,5 @@
-/* main.c - the command table, and the start of the program. Every run waits for the work that is
- * done before its command is known, so there is as little of it as possible. */
+/* main.c - the command table, and the start of the program. The work before the command is known
+ * delays every run, so there is as little of it as possible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

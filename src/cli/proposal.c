@@ -49,8 +49,8 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err)
 {
-	/* If a manifest cannot contain the path, the member is left out. The items that need a yes
-	 * are then withheld until you approve the skill. */
+	/* If a manifest cannot contain the path, `directory` is left out. Items of the sidecar
+	 * manifest that need a yes are then withheld until you approve the skill. */
 	bool says = request_has(r, FLAG_SIDECAR) && manifest_can_say(dir);
 
 	free(inout->directory.s);

@@ -71,8 +71,8 @@ static void add_reason(struct buf *out, const struct line *l, const char *betwee
 	}
 }
 
-/* Appends the reason of a mild act (log or block). Harder acts have their own line in the ledger.
- */
+/* Appends the reason if the act is log or block. Every more severe act has its own line in the
+ * ledger. */
 static void mildly_because(struct buf *out, const struct line *l)
 {
 	enum session_act act = session_act_from(line_text(l, "act"));
@@ -189,8 +189,8 @@ void session_view_line(struct buf *out, const struct line *l)
 	char word[16];
 	int64_t us = 0;
 
-	/* Shows UTC, as the line itself does, because people in several time zones read the same
-	 * ledger. */
+	/* Show the time in UTC, as in the line itself, because people in several time zones read
+	 * the same ledger. */
 	buf_addf(out, "  %4" PRId64 " %.12s ", l->seq,
 	         stamp_parse(l->time, &us) ? l->time + 11 : "--:--:--.---");
 	snprintf(word, sizeof(word), "%-9s", k->word);
