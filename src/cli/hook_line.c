@@ -343,13 +343,14 @@ bool hook_line_read(struct buf *out, const char *line, size_t len, const struct 
 		while (r.at < r.len && !out->failed && (simple || how != HOOK_EXACT)) {
 			simple = read_char(&r);
 		}
+		out->failed = out->failed || files.failed || deep == MAX_REDIRECTS_DEEP;
 		if (files.len == 0 || out->failed) {
 			break;
 		}
 		buf_reset(&again);
 		buf_add(&again, files.data, files.len);
 		buf_reset(&files);
-		out->failed = out->failed || again.failed || deep == MAX_REDIRECTS_DEEP;
+		out->failed = again.failed;
 		put_text(&r, " ; ");
 		r.s = again.data;
 		r.len = again.len;
