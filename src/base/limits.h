@@ -93,7 +93,7 @@
 /* The files of a skill, in the record of a run */
 #define MAX_SKILL_DEPTH    64 /* nested directories, for every reader */
 #define MAX_RECORDED_FILES 100000
-#define SMALL_SKILL_FILES  32 /* a skill with more is read by a process of its own */
+#define SMALL_SKILL_FILES  32 /* a skill with more files is read by a separate process */
 #define SMALL_SKILL_BYTES  (256UL << 10)
 #define MAX_RECORDED_READ  (4UL << 30)  /* bytes read from all files together */
 #define MAX_RECORDED_PATHS (32UL << 20) /* bytes of all names together */
@@ -108,7 +108,7 @@
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and link targets together */
 #define MAX_PINNED_DIRS    20000
-#define MAX_PINNED_HOLES   (64UL * 1024) /* bytes of sparse files that have no disk blocks */
+#define MAX_PINNED_HOLES   (64UL * 1024) /* bytes without disk blocks in sparse files */
 #define MAX_MARK_WAIT      5000000000LL  /* ns; the wait for files that were changed just now */
 #define SNAPSHOT_BYTES     (64UL << 20) /* a larger skill gets no copy and is checked at each run */
 #define MAX_APPROVE_ROUNDS 4            /* questions about one call */
@@ -136,7 +136,7 @@
 #define MAX_LINT_LINE      16384        /* bytes; a longer line is read in pieces */
 #define LINT_OVERLAP       1024         /* bytes that two neighbouring pieces share */
 #define LINT_BLOB_BYTES    512 /* a longer sequence without a break is not a text for people */
-#define LINT_PAYLOAD_BYTES 40  /* the same in a line that also decodes the bytes */
+#define LINT_PAYLOAD_BYTES 40  /* the same limit for a line that also decodes the bytes */
 #define MAX_LINT_TRIES     32  /* matches of one idiom in one line */
 #define MAX_LINT_FINDINGS  2048
 #define MAX_LINT_SAME      8 /* findings of one rule in one file */
@@ -223,7 +223,7 @@
 #define MAX_TRACE_SCAN    (8UL << 20)   /* bytes of the record that are read to find these lines */
 #define MAX_SERVED_RECORD (32UL << 20)  /* bytes of a record that is read or verified whole */
 #define MAX_RESOURCE_TEXT (1024 * 1024) /* bytes of a record or an output as a resource */
-#define MAX_LISTED_RUNS   500           /* the newest runs, examined for the list */
+#define MAX_LISTED_RUNS   500           /* the newest runs; only these are examined for a list */
 #define MAX_STARTED       1024          /* runs that the server remembers as its own */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
 #define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
@@ -236,7 +236,7 @@
 #define MAX_CURSOR        4096          /* bytes of a cursor */
 
 /* A governed run */
-#define MAX_GOVERN_NAMES 8192 /* connections that the governor does not know of yet */
+#define MAX_GOVERN_NAMES 8192 /* connections that were not reported to the governor yet */
 
 /* The MCP library. Its peers may be hostile */
 #define MAX_MCP_MESSAGE    (4UL << 20)  /* bytes of an incoming message */
@@ -266,7 +266,7 @@
 #define MAX_MCP_NEWS      (256 * 1024)  /* bytes waiting for one client; further news are dropped */
 #define MAX_MCP_QUEUE     (32UL << 20)  /* bytes for one client; with more it is disconnected */
 #define MAX_MCP_CLIENTS   64            /* clients of the unix socket at the same time */
-#define MAX_HTTP_CONNS    128           /* when full, the one that was silent longest is closed */
+#define MAX_HTTP_CONNS    128           /* when full, the longest silent connection is closed */
 #define MAX_HTTP_BODIES   (64UL << 20)  /* bytes of all incoming bodies, except small ones */
 #define MAX_HTTP_QUEUED   (256UL << 20) /* bytes of all answers that wait for clients */
 #define MAX_HTTP_SESSIONS 256           /* legacy sessions; when full, idle ones are closed */
@@ -276,7 +276,7 @@
 #define MAX_HTTP_TOKEN    512           /* bytes of the bearer token */
 
 #define MIN_RUN_FILES 64    /* files that a supervisor opens for a plan without grants */
-#define MAX_RUN_FILES 10240 /* the same for a plan with grants */
+#define MAX_RUN_FILES 10240 /* files that a supervisor opens for a plan with grants */
 
 /* For the server of runs. It has five open fds for each run, and for each plan one for each
  * grant. */
@@ -313,7 +313,7 @@
 
 /* What a skill needs, from its records and its files */
 #define MAX_NEEDS         4096          /* different needs; further ones are dropped */
-#define MAX_NEED_REPEATS  (1 << 18)     /* lines of a record that count a repetition */
+#define MAX_NEED_REPEATS  (1 << 18)     /* lines of a record that count repeats of other lines */
 #define MAX_NEED_NAMES    1024          /* hosts that a record names by address */
 #define MAX_PROPOSED_NOTE 64            /* comments in each list of a proposed manifest */
 #define MAX_HINT_FILES    512           /* files of a skill that are searched */
