@@ -1,4 +1,4 @@
-/* caps.h - gives up privileges, irreversibly. */
+/* caps.h - drops privileges irreversibly. */
 #ifndef OS_CAPS_H
 #define OS_CAPS_H
 

@@ -12,7 +12,7 @@
 
 struct kept_rows {
 	const char *name;  /* file name in the state directory */
-	const char *what;  /* what the list is, for messages: "list of known repositories" */
+	const char *what;  /* the name of the list in messages: "list of known repositories" */
 	const char *where; /* the `where` of an error */
 	bool (*is_current)(const char *); /* false: the row is dropped when the file is full */
 };

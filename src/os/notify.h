@@ -17,7 +17,7 @@ int notify_fetch(pid_t pid, int number);
 void notify_prepare(int listener);
 
 /* True if notify_receive() returns when no process is left that could make a call (Linux 6.11). On
- * older kernels it waits forever then. */
+ * older kernels notify_receive() waits forever in this case. */
 bool notify_ends(void);
 
 /* Receives the next waiting call. It must be called only if poll() reports a call, or if

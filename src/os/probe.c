@@ -43,7 +43,7 @@ static int map_self_to_root(uid_t uid, gid_t gid)
 {
 	char line[64];
 
-	/* Old kernels have no setgroups file, and then the gid map does not need it. */
+	/* Old kernels have no setgroups file; there, the gid map can be written without it. */
 	if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT) {
 		return -1;
 	}

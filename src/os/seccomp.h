@@ -2,7 +2,7 @@
  *
  * The tables, with a reason for each group, are in tools/seccomp_rules.c; tools/seccomp-gen.c turns
  * them into the programs that are loaded here. Calls that are not in the tables fail with ENOSYS,
- * so that programs fall back to others. Calls of another ABI (i386, x32), and calls that only
+ * so that programs fall back to other calls. Calls of another ABI (i386, x32), and calls that only
  * attacks use, end the process with SIGSYS. */
 #ifndef OS_SECCOMP_H
 #define OS_SECCOMP_H

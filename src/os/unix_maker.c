@@ -88,7 +88,7 @@ static int enter_namespaces(const struct unix_maker_setup *s, pid_t parent)
 	return getppid() == parent ? seccomp_load_maker(&err) : -1;
 }
 
-/* ---- the maker: what it does --------------------------------------------- */
+/* ---- the maker: executing calls ------------------------------------------ */
 
 static int new_socket(const struct unix_request *r, bool nonblock)
 {
