@@ -119,7 +119,7 @@ static void value_add(struct value *v, int c)
 	v->n++;
 }
 
-/* Reads the escape after a backslash. Returns false if git does not know the escape. */
+/* Reads the escape after a backslash. Returns false for an escape that git does not accept. */
 static bool read_escape(struct git_config_reader *r, struct value *v)
 {
 	static const char FROM[] = "\\\"tbn", TO[] = "\\\"\t\b\n";

@@ -315,8 +315,8 @@ static enum http1_deny on_expect(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* A proxy removes the fields that Connection names before it reads the others, so fields that
- * decide about the message must not be named. */
+/* Connection must not name a field that decides about the message, because a proxy removes the
+ * named fields before it reads the remaining ones. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
 	struct span option;

@@ -1,7 +1,7 @@
 /* http1_head.h - judges the complete lines of a request's head, one at a time.
  *
  * Each function returns HTTP1_OK, or the reason why the line is denied, and stores in struct http1
- * what the stream checker (http1.c) needs. */
+ * the facts that the stream checker (http1.c) needs. */
 #ifndef WIRE_HTTP1_HEAD_H
 #define WIRE_HTTP1_HEAD_H
 
