@@ -233,8 +233,8 @@ static bool same_record(const struct digest_record *a, const struct digest_recor
 	return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* Hashes an open file. A file that changes meanwhile cannot be pinned and is not put into the
- * cache. */
+/* Hashes an open file. A file that changes while it is hashed cannot be pinned and is not put into
+ * the cache. */
 static int hash_file(struct files_walk *w, int fd, struct digest_record *r)
 {
 	struct stat after;

@@ -208,7 +208,7 @@ static void visit_directory(struct files_walk *w, int fd_in, const struct stat *
 		add_directory(w);
 	}
 	for (size_t i = 0; i < names.n && !files_stopped(w); i++) {
-		/* The kernel may list a name twice if the directory changes meanwhile. */
+		/* The kernel may list a name twice if the directory changes while it is read. */
 		if (i == 0 || strcmp(names.v[i - 1], names.v[i]) != 0) {
 			take_name(w, fd, names.v[i], len);
 		}

@@ -1,4 +1,4 @@
-/* loose.c - reads YAML line by line, and leaves out what it cannot read. */
+/* loose.c - reads YAML line by line, and leaves out the parts that it cannot read. */
 #include "skill/loose.h"
 
 #include <assert.h>
