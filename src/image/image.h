@@ -1,7 +1,8 @@
 /* image.h - unpacks images into the owner's state directory, each only once.
  *
  * state/images/DIGEST is a root file system. It gets this name only when it is complete. Until then
- * its name begins with ".new-". If a run is killed meanwhile, the next unpacking removes it. */
+ * its name begins with ".new-". If a run is killed before that, the next unpacking removes the
+ * incomplete directory. */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H
 

@@ -98,7 +98,7 @@ int oci_copy(const struct oci_image *i, const struct oci_blob *b, int fd, struct
 	while (got <= b->size && (n = TEMP_FAILURE_RETRY(read(from, chunk, sizeof(chunk)))) > 0) {
 		got += (uint64_t)n;
 		if (got > b->size) {
-			break; /* the file grows meanwhile */
+			break; /* the file has grown since its size was checked */
 		}
 		sha256_update(&sha, chunk, (size_t)n);
 		if (file_write_all(fd, chunk, (size_t)n) != 0) {
