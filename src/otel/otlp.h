@@ -159,6 +159,6 @@ enum { SEVERITY_DEBUG = 5, SEVERITY_INFO = 9, SEVERITY_WARN = 13, SEVERITY_ERROR
 enum {
 	FLAG_HAS_REMOTE = 0x100,
 	FLAG_REMOTE = 0x200
-}; /* say whether the parent span belongs to another process */
+}; /* these flags show whether the parent span belongs to another process */
 
 #endif
