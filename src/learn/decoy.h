@@ -3,9 +3,9 @@
  *
  * The decoys are a tree of our own in the owner's state directory, which mirrors the paths that the
  * skill asks for: the decoy of ~/.aws/credentials is TOP/home/me/.aws/credentials, and the sandbox
- * shows it at the original path. A decoy of a secret looks like one and contains a canary: a random
- * word that exists nowhere else, so that wherever it appears a decoy was sent. Other decoys are
- * empty files. What the skill writes stays in the tree, which is removed at the end. */
+ * shows it at the original path. A decoy of a secret looks like a secret and contains a canary: a
+ * random word that exists nowhere else. Wherever the canary appears, a decoy was sent there. Other
+ * decoys are empty files. What the skill writes stays in the tree, which is removed at the end. */
 #ifndef LEARN_DECOY_H
 #define LEARN_DECOY_H
 

@@ -387,7 +387,8 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* Finds "~/..." in quotes. If the rest of the line writes, the file is for writing. */
+/* Finds "~/..." in quotes. If the rest of the line looks like code that writes, the path is a need
+ * to write. */
 static void find_paths(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };

@@ -24,7 +24,7 @@ struct learn_round {
 	const struct needs *needs; /* the needs of all rounds so far */
 	const size_t *fresh;       /* indices of the needs that are new in this round */
 	size_t n_fresh;
-	const char *output; /* what the skill wrote to both streams, at most MAX_LEARN_OUTPUT */
+	const char *output; /* the skill's output to both streams, at most MAX_LEARN_OUTPUT */
 	size_t output_len;
 	bool output_cut;
 	bool canary; /* the output contains a decoy's content */

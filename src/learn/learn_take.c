@@ -23,8 +23,8 @@ static bool is_mere_question(const struct need *n)
 	return n->kind == NEED_NETWORK && n->port == 0;
 }
 
-/* Returns true for a lookup of a name to which the skill then connected: the connection is the
- * better need. */
+/* Returns true for a lookup of a name to which the skill then connected: the need for the
+ * connection replaces it. */
 static bool is_less(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {

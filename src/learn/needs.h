@@ -83,7 +83,7 @@ int needs_from_record(const struct owner *o, int fd, const char *why, struct nee
                       struct ssb_error *err);
 /* Lists the ids of the recorded runs of the skill in `dir`, newest first; *ret is new. If `whole`
  * is true, it lists only runs whose record is complete, and *ret_part (may be NULL) is the number
- * of the others. */
+ * of runs that it leaves out. */
 int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct string_list *ret,
                   size_t *ret_part, struct ssb_error *err);
 

@@ -12,7 +12,7 @@ struct repeat {
 };
 
 struct shown_name {
-	char *address; /* stands for the host in the sandbox */
+	char *address; /* the address of the host inside the sandbox */
 	char *name;
 };
 
