@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""Writes a text file as a C string, one line of C for each line: usage embed-text.py NAME IN OUT"""
+"""Writes a text file as a C string, one line of C for each line.
+
+Usage: embed-text.py NAME IN OUT"""
 import sys
 
 

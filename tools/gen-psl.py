@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Converts the Public Suffix List to the C header that src/manifest/psl.c includes: usage
-gen-psl.py public_suffix_list.dat psl_table.h"""
+"""Converts the Public Suffix List to the C header that src/manifest/psl.c includes.
+
+Usage: gen-psl.py public_suffix_list.dat psl_table.h"""
 import sys
 import unicodedata
 
