@@ -71,8 +71,8 @@ static char *copy_rule(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-/* Writes the text by which lines are counted together: for a read the directory of its path,
- * otherwise the whole text. */
+/* Writes the key of a line: lines with the same key are one item. The key of a read is the
+ * directory of its path, any other key is the whole text. */
 static void put_key(struct buf *out, const struct line *l, enum render_group group)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -160,8 +160,8 @@ static enum overview_bin choose_bin(const struct overview *v, const struct line 
 	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 
-/* Counts one item against the limits of its bin. Returns false if the bin is full. So many items of
- * one kind leave room for the other kinds. */
+/* Counts one item against the limits of its bin. Returns false if the bin is full. So a flood of
+ * items of one kind cannot use the space of the other kinds. */
 static bool take_place(struct overview *v, enum overview_bin bin)
 {
 	bool denied = bin < BIN_GROUP;
@@ -177,13 +177,14 @@ static bool take_place(struct overview *v, enum overview_bin bin)
 	return true;
 }
 
-/* Returns the item of a line, which may be new, or NULL if there is no room for one more. */
+/* Returns the item of a line, or adds one. Returns NULL if there is no room for it. */
 static struct overview_item *find_or_add_item(struct overview *v, const struct line *l,
                                               enum render_group group)
 {
 	auto_buf text;
 	size_t at = 0;
-	/* Connections to the same destination are one item, whatever reason they ended for. */
+	/* Connections to the same destination are one item, even if the reasons for their ends
+	 * differ. */
 	const char *reason = group != GROUP_NETWORK ? line_text(l, "reason") : NULL;
 
 	buf_init(&text, WHOLE_BYTES);
@@ -261,8 +262,8 @@ static uint64_t read_amount(const struct line *l, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Uses the line with the total of a destination, because the lines of its connections may be
- * missing. */
+/* Takes the total of a destination from a line of its own, because the record may not contain a
+ * line for each connection. */
 static void take_total(struct overview *v, const struct line *l)
 {
 	struct overview_item *i = find_or_add_item(v, l, GROUP_NETWORK);

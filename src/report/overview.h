@@ -80,7 +80,7 @@ struct overview {
 	int64_t dropped; /* events that the writer of the record dropped, according to the record */
 	char *dropped_by;   /* as in "3 reads, 76000 other"; NULL: the record does not say */
 	char *lost_layers;  /* for people: the layers that were not on */
-	bool unobserved;    /* the layer `audit` is one of them */
+	bool unobserved;    /* the layer `audit` was not on */
 	const char *broken; /* why reading stopped early; NULL: it did not */
 };
 
