@@ -52,7 +52,7 @@ struct consent_input {
 	bool counted;                /* the approval is for a limited number of runs */
 };
 void consent_input_done(struct consent_input *in);
-/* These two return -1 if there is no memory, or if there are too many items. */
+/* These two functions return -1 if there is no memory, or if there are too many items. */
 int consent_input_give(struct consent_input *in, enum ssb_option option, const char *value);
 int consent_input_decline(struct consent_input *in, const char *item);
 /* Returns what planning needs of the input. The result borrows from it. */

@@ -154,7 +154,8 @@ static void add_invalid(struct lint *l, const struct ssb_diags *diags, const str
 	}
 }
 
-/* A derived manifest is not a file, so its line numbers have no meaning. */
+/* Checks the manifest. A derived manifest is not a file, so the findings in it get no line
+ * number. */
 static void look_at_found(struct lint *l, const struct skill_found *f, int fd)
 {
 	const char *file = path_base(f->file);

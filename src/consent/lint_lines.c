@@ -233,8 +233,9 @@ static bool word_is(const char *text, size_t from, size_t to, const char *const 
 	return false;
 }
 
-/* An interpreter with a program in its arguments reads data from the pipe; without one it reads a
- * program. A shell may have options and, after -s, arguments. */
+/* Returns true if an interpreter reads a program from the pipe. If its arguments name or contain a
+ * program, it reads only data. A shell reads a program even with options and, after -s, with
+ * arguments. */
 static bool reads_program(const char *text, size_t len, size_t at, bool shell)
 {
 	at = skip_blanks(text, len, at);

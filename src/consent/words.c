@@ -171,7 +171,7 @@ static int sort_abilities(struct abilities *a)
 
 /* ---- the worst ----------------------------------------------------------- */
 
-/* Returns the first ability of a kind that is secret, or that is not. */
+/* Returns the first ability of a kind that is secret or, if `secret` is false, that is not. */
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {

@@ -177,8 +177,8 @@ static bool is_beneath(const char *path, const char *place)
 	return strncmp(path, place, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* Returns the grant that was made for the request, or NULL if there is none or a symlink leads to
- * it. */
+/* Returns the grant whose path is the requested one. Returns NULL if there is none: nothing was
+ * granted, or the requested path leads to another path by a symlink. */
 static const struct grant *grant_of(const struct ssb_plan *p, const char *value)
 {
 	bool home = value[0] == '~' && p->home != NULL;

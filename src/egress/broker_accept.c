@@ -154,8 +154,8 @@ static void conn_begin(struct broker *b, struct conn *c)
 	}
 }
 
-/* Accepts only one connection in each turn, because an accept() that finds none costs half as much
- * as one that finds one. */
+/* Accepts only one connection in each turn. A loop would end with an accept() that finds none,
+ * which costs half as much as one that finds one. */
 void conn_accept(struct broker *b, struct source *listener)
 {
 	auto_fd client = broker_accept_next(b, listener);

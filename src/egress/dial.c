@@ -102,8 +102,8 @@ static size_t resolve_patiently(const char *name, int type, struct race_target *
 	return n > 0 ? n : resolve(name, type, targets);
 }
 
-/* Finds the targets of a request. If no answer is cached, asks the resolver with `wait`, and
- * returns 0 without it. */
+/* Finds the targets of a request. If no answer is cached, asks the resolver if `wait` is true, and
+ * otherwise returns 0. */
 static size_t find_targets(const struct dial_config *config, const struct dial_request *q,
                            bool wait, struct race_target *targets)
 {

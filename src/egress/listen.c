@@ -43,8 +43,8 @@ static int add_listener(struct maker *m, enum listener_kind kind, const struct a
 		                MAX_LISTENERS);
 	}
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;
-	/* A learning run listens on each port at all addresses, but the resolver has its own
-	 * listener on the same port. */
+	/* In a learning run, two listeners have this port: one at all addresses, and the resolver's
+	 * own. So they must share it. */
 	bool shared = !datagrams && port == DNS_PORT && m->t->plan->learning != LEARNING_NOT;
 	int fd = net_listen(a, datagrams ? SOCK_DGRAM : SOCK_STREAM, port, shared);
 	if (fd < 0) {

@@ -27,7 +27,8 @@ static int take_pipe(struct flow *f)
 	return 0;
 }
 
-/* Gives a pipe back. It must be empty, because bytes in it belong to its connection. */
+/* Removes the pipe of a flow, and keeps it for the next flow if possible. The pipe must be empty,
+ * because otherwise bytes would be lost or get into another connection. */
 static void give_pipe(struct flow *f)
 {
 	if (spare[0] < 0 && f->pipe[0] >= 0) {
@@ -104,7 +105,8 @@ static int fill_pipe(struct flow *f, uint64_t max)
 		f->eof = true;
 		return 1;
 	}
-	/* If there are bytes in the pipe, the full pipe may be the reason why splice() blocked. */
+	/* If there are bytes in the pipe, splice() may have failed because the pipe is full. In
+	 * that case the source stays readable. */
 	f->readable = f->piped > 0 || errno == EINTR;
 	return would_block() ? 0 : -1;
 }

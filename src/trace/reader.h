@@ -68,9 +68,9 @@ enum event_status line_get_status(const struct line *r);
 /* Returns the skill's home in the sandbox, from the line `run`; NULL if the line does not contain
  * it. */
 const char *line_home(const struct line *r);
-/* Returns how many attempts a line counts that no earlier line has counted. If the line has a count
- * and a first time, one of these attempts has an earlier line. The result is meaningless for a line
- * with `repeat_of`. */
+/* Returns how many attempts a line counts in addition to those of earlier lines. If the line has a
+ * count and a first time, the first of its attempts has an earlier line and is not counted. The
+ * result is meaningless for a line with `repeat_of`. */
 uint64_t line_times(const struct line *r);
 bool line_true(const struct line *r,
                const char *name); /* returns whether the member exists and is true */
