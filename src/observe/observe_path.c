@@ -192,9 +192,9 @@ static bool look_plain(const struct observer *o, const struct path_way *w, struc
 	return ret->exists || errno == ENOENT;
 }
 
-/* Resolves a path in the /proc directory of the first process. There the observer follows nothing
- * for the skill: the path ends at the first file that is closed to the skill. A ".." before that is
- * followed. Returns false if the path leads out of that directory. */
+/* Resolves a path in the /proc directory of the first process. In that directory the observer
+ * follows nothing for the skill: the path ends at the first file that is closed to the skill. A
+ * ".." before that file is followed. Returns false if the path leads out of that directory. */
 static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct resolved *ret)
 {
 	char above[PATH_MAX], at[PATH_MAX];

@@ -40,7 +40,7 @@ struct observer_net {
 struct observer_setup {
 	const struct ssb_plan *plan;
 	struct trace *trace;               /* NULL: calls are answered but not recorded */
-	const struct seccomp_blob *filter; /* makes the same decisions, but never notifies */
+	const struct seccomp_blob *filter; /* the skill's filter without notifications */
 	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
 	const struct string_list *stores;  /* the owner's, see danger_stores(); NULL: none */
 	const char *own_dirs[2];           /* the runtime's state and settings; NULL: not known */

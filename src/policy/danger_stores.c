@@ -2,7 +2,7 @@
  *
  * The search runs before a run begins, and finds places by listing their names if possible. A place
  * may be on a file system that never answers, and the process that answers the skill's calls must
- * not wait for it. */
+ * not wait for that file system. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -50,7 +50,7 @@ static void put_visible(struct buf *out, const char *s)
 	visible_text(out, s, false);
 }
 
-/* Puts "label     " on the first line of a group, and blanks on the others. */
+/* Puts the label on the first line of a group, and blanks on its other lines. */
 static void put_label(struct buf *out, const char *text, bool first)
 {
 	buf_addf(out, "%-10s", first ? text : "");

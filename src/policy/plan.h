@@ -35,7 +35,7 @@ enum grant_kind {
 	GRANT_KERNEL,  /* a kernel file system, which is shown as it is and read-only */
 };
 
-/* What an item of plan->requested or of a refusal is about. The item consists of the words of its
+/* The kind of an item of plan->requested or of a refusal. The item consists of the words of its
  * kind and a value: "read ~/notes". */
 enum requested_kind {
 	REQUESTED_NETWORK, /* HOST:PORT,PORT/PROTOCOL */
@@ -202,7 +202,7 @@ struct ssb_plan {
 	/* A root file system that is shown instead of the host's system directories. It is held
 	 * and mounted like a grant. path NULL: there is none. */
 	struct grant rootfs;
-	/* its top directories that the view (view.h) does not know: "/app" */
+	/* its top directories that are not in the table of the view (view.h): "/app" */
 	struct string_list rootfs_places;
 	struct cover *covers;
 	size_t n_covers;

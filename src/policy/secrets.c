@@ -111,7 +111,7 @@ static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMP
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 
 enum word_place {
-	ENDS = 1,  /* other letters may stand before it: PGPASSWORD */
+	ENDS = 1,  /* other letters may come before the word: PGPASSWORD */
 	INNER = 2, /* not the first word: PWD, KEY_REPEAT */
 	LAST = 4,  /* the last word */
 };

@@ -12,8 +12,8 @@
  *
  * If root starts the run, the places also include everything that other users cannot read, by the
  * modes of the object and of all directories above it: files of root and of services. The modes of
- * the home and of the directories above it do not count: homes are often closed, and what is in one
- * is judged like that of every user. */
+ * the home and of the directories above it do not count: homes are often closed, and root's home is
+ * judged like the home of every other user. */
 #ifndef POLICY_UNLISTED_H
 #define POLICY_UNLISTED_H
 

@@ -25,13 +25,13 @@ enum view_shown {
 	VIEW_MASKED,  /* a file of the kernel that reads as empty */
 };
 
-/* How the observer treats a path in it. */
+/* How the observer treats a path in a place of the view. */
 enum zone {
 	ZONE_AROUND,  /* like the place that contains it */
 	ZONE_SYSTEM,  /* the host's directory, shown whole and readable */
 	ZONE_PRIVATE, /* the run's own */
 	ZONE_KERNEL,  /* /proc and /dev as the sandbox has them */
-	ZONE_PARTIAL, /* the sandbox has a few of its names; programs try many */
+	ZONE_PARTIAL, /* only a few of its names are shown; programs try many others */
 	ZONE_READ,    /* granted */
 	ZONE_WRITE,
 	ZONE_OUTSIDE,

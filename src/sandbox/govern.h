@@ -1,6 +1,6 @@
 /* govern.h - the messages between the supervisor and a governor, which may end, stop and meter a
  * run from outside. They go over a SOCK_SEQPACKET pair. run_request.govern_fd is the supervisor's
- * end of it; -1: there is no governor. The sandbox knows nothing of sessions.
+ * end of it; -1: there is no governor. The sandbox's code does not depend on sessions.
  *
  * The supervisor reports what the run does; the governor sends commands. If the governor's end
  * closes, the run is killed: no run continues ungoverned. */

@@ -28,9 +28,9 @@ void governed_hear(struct run *r);
  * due. */
 void governed_tick(struct run *r);
 
-/* Call them when the run reaches a state: the trace is open; the sandbox exists; the skill starts;
- * init reports that every process has stopped (`number` is that of the pause), or that a process
- * does not stop. */
+/* Each of these must be called when the run reaches its state: the trace is open; the sandbox
+ * exists; the skill starts; init reports that every process has stopped (`number` is that of the
+ * pause), or that a process does not stop. */
 void governed_traced(struct run *r);
 void governed_placed(struct run *r);
 void governed_started(struct run *r);

@@ -155,8 +155,8 @@ static int fail_held_dir(const struct held_dir *o, const char *within)
 
 static int take_links(struct held_dir *o, int dir, const char *within, unsigned level);
 
-/* Opens the directory `name` in `at` and calls take_links() for it. Another program may remove or
- * replace it meanwhile; that is not an error. */
+/* Opens the directory `name` in `at` and calls take_links() for it. It is not an error if another
+ * program has removed or replaced the directory. */
 static int take_links_in(struct held_dir *o, int at, const char *name, const char *within,
                          unsigned level)
 {

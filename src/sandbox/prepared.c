@@ -30,7 +30,7 @@ static int make_one(int dir, const char *name, bool is_dir, const struct grant *
 	auto_fd fd =
 	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
 	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir && !S_ISREG(st.st_mode)) {
-		errno = EEXIST; /* another kind of file appeared meanwhile */
+		errno = EEXIST; /* another process has put another kind of file there */
 		own_close(&fd);
 	}
 	if (fd < 0 || fstat(fd, &st) < 0) {

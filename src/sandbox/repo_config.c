@@ -359,8 +359,9 @@ static void take_name(void *arg, enum git_config_name name, const char *value)
 	}
 }
 
-/* Reads all files of one list, which grows meanwhile by the files that they include. If a skill may
- * have written a file, the files that it includes go into the list of the skill's files. */
+/* Reads all files of one list. The list grows while it is read, because included files are
+ * added. If a skill may have written a file, the files that it includes go into the list of the
+ * skill's files. */
 static void read_files(struct config_reading *r, bool by_skill)
 {
 	const struct string_list *l = &r->files[by_skill];

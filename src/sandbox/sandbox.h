@@ -31,7 +31,7 @@ struct run_request {
 	int stdio[3];              /* -1: empty input, or discarded output */
 	uint64_t
 	        max_seconds; /* run_request_of() takes it from the plan; the caller may change it */
-	enum tty_mode tty;   /* likewise: from the plan, and the caller may change it */
+	enum tty_mode tty;   /* from the plan, too; the caller may change it */
 	int govern_fd;       /* see sandbox/govern.h; -1: no session governs the run */
 	/* Called right before the skill starts and again at its end: returns -1 if the skill's
 	 * files are no longer the approved ones, see consent_still(). NULL: the files are not
