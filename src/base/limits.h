@@ -114,14 +114,14 @@
 #define MAX_APPROVE_ROUNDS 4            /* questions about one call */
 #define MAX_APPROVE_ITEMS  16           /* things asked for in one question */
 
-/* Questions at the terminal, and what they show */
+/* Questions at the terminal, and the texts that they show */
 #define MAX_WORD_BYTES  200         /* of one text from a skill; its middle is left out */
 #define MAX_SHOWN_ITEMS 12          /* lines of the question; further reads are only counted */
 #define MAX_SHOWN_FILES 20          /* changed files; further ones are counted */
 #define MAX_DIFF_BYTES  (1UL << 20) /* a larger file is not compared line by line */
-#define MAX_DIFF_LINES  4096        /* of such a file, from its first difference to its last */
-#define MAX_DIFF_EDITS  512         /* different lines of such a file */
-#define MAX_DIFF_SHOWN  60          /* lines shown for one file */
+#define MAX_DIFF_LINES  4096 /* lines of a changed file, from its first difference to its last */
+#define MAX_DIFF_EDITS  512  /* different lines of a changed file */
+#define MAX_DIFF_SHOWN  60   /* lines shown for one file */
 
 /* Learning */
 #define MAX_LEARN_ROUNDS  8
@@ -129,7 +129,7 @@
 #define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes read from a round's output */
 #define MAX_DECOYS        64
 
-/* The linter; it reports if a skill exceeds these */
+/* The linter, which reports a skill that exceeds these limits */
 #define MAX_LINT_FILES     4096
 #define MAX_LINT_BYTES     (16UL << 20) /* of all files together */
 #define MAX_LINT_FILE      (1UL << 20)  /* of one file */
@@ -141,7 +141,7 @@
 #define MAX_LINT_FINDINGS  2048
 #define MAX_LINT_SAME      8 /* findings of one rule in one file */
 
-/* Inodes have a cap as well as bytes, because they use kernel memory, too */
+/* Scratch space. Inodes have a cap, too, because they use kernel memory */
 #define SCRATCH_INODES        8192
 #define SCRATCH_INODES_PER_MB 128
 
@@ -189,7 +189,7 @@
 #define MIN_HEAD_BYTES 4096         /* initial room for the first bytes of a connection */
 #define MAX_HELD_BYTES (16UL << 20) /* of all connections and flows together */
 
-/* Sessions: what one keeper holds */
+/* Sessions, in one keeper */
 #define MAX_TALLY_NAMES  1024  /* hosts contacted by a run that are remembered */
 #define MAX_LIVE_CLIENTS 32    /* clients of one control socket at the same time */
 #define MAX_LIVE         65536 /* runs at the same time on one machine */

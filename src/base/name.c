@@ -6,12 +6,12 @@
 #include "base/own.h"
 
 static const char *const ENDS[] = {
-	[SSB_END_EXITED] = "exited",     /* it exited */
-	[SSB_END_SIGNALED] = "signaled", /* a signal ended it */
-	[SSB_END_TIMEOUT] = "timeout",   /* the time limit ended it */
-	[SSB_END_MEMORY] = "memory",     /* the memory limit ended it */
-	[SSB_END_CANCELED] = "canceled", /* the caller ended it */
-	[SSB_END_SESSION] = "session",   /* its session ended it */
+	[SSB_END_EXITED] = "exited",     /* the skill exited */
+	[SSB_END_SIGNALED] = "signaled", /* a signal ended the skill */
+	[SSB_END_TIMEOUT] = "timeout",   /* the time limit ended the skill */
+	[SSB_END_MEMORY] = "memory",     /* the memory limit ended the skill */
+	[SSB_END_CANCELED] = "canceled", /* the caller ended the run */
+	[SSB_END_SESSION] = "session",   /* the session of the run ended it */
 };
 
 static const char *const CODES[] = {

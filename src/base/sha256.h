@@ -26,8 +26,8 @@ void sha256_update(struct sha256 *s, const void *data, size_t len);
 void sha256_final(struct sha256 *s, uint8_t ret[SHA256_BYTES]);
 void sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
 
-/* Chooses the fastest implementation now; call it before hashing much data. Returns true if that
- * uses SHA instructions. */
+/* Chooses the fastest implementation now; call it before hashing much data. Returns true if the
+ * chosen implementation uses SHA instructions. */
 bool sha256_accelerate(void);
 /* Chooses plain C, for tests and measurements. */
 void sha256_portable(void);
