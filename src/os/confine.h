@@ -12,8 +12,8 @@
 /* Leaves the process only its open fds: no files, no new sockets except by accept(), no programs.
  */
 int confine_to_fds(struct ssb_error *err);
-/* Lets the process read only the files that the host's resolver reads, and connect. It writes no
- * files and starts no programs. */
+/* Allows the process only to read the files that the host's resolver reads, and to connect. The
+ * process cannot write files or start programs. */
 int confine_dialler(struct ssb_error *err);
 
 /* Gives up every capability, confines the process, writes the result into the pipe `ready` and

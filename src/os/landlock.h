@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* What a rule allows beneath a path. It is translated to the rights of the ABI. */
+/* The accesses that a rule can allow beneath a path. landlock_allow() translates them to the rights
+ * of the ABI. */
 enum landlock_may {
 	LL_LIST = 1, /* read directories */
 	LL_READ = 2, /* read directories and files */

@@ -132,7 +132,7 @@ void loop_rewatch(struct loop_watch *w, uint32_t events)
 	}
 	w->events = events;
 	if (!w->file) {
-		/* Cannot fail: it needs no memory, and the fd is being watched. */
+		/* This call cannot fail: it needs no memory, and the fd is being watched. */
 		(void)epoll_ctl(w->loop->epoll, EPOLL_CTL_MOD, w->fd,
 		                &(struct epoll_event){ .events = events, .data.ptr = w });
 	}

@@ -29,8 +29,8 @@ void loop_unwatch(struct loop_watch **w); /* *w may be NULL, and is NULL afterwa
 
 /* Calls `fn` once, after `ms` milliseconds; with 0, after the current event is handled. *ret is set
  * to the timer, and to NULL just before the call of `fn`. So `ret` must stay valid until then: it
- * must not be a variable on the stack. It may be NULL if the timer is never cancelled. Returns 0,
- * or -1 with errno. */
+ * must not be a variable on the stack. `ret` may be NULL if the timer is never cancelled. Returns
+ * 0, or -1 with errno. */
 int loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struct loop_timer **ret);
 void loop_untimer(struct loop_timer **t); /* *t may be NULL, and is NULL afterwards */
 
