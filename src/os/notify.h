@@ -20,7 +20,7 @@ void notify_prepare(int listener);
  * older kernels notify_receive() waits forever in this case. */
 bool notify_ends(void);
 
-/* Receives the next waiting call. It must be called only if poll() reports a call, or if
+/* Receives the next waiting call. This function must be called only if poll() reports a call, or if
  * notify_ends(). Returns 0, or -1 with errno; ENOENT: the calling process has died, or no process
  * is left. */
 int notify_receive(int listener, struct seccomp_notif *ret);
@@ -30,16 +30,16 @@ int notify_receive(int listener, struct seccomp_notif *ret);
  * call was still waiting: everything that was read before then belongs to its process. */
 bool notify_continue(int listener, const struct seccomp_notif *n);
 
-/* Answers the call without executing it: it returns -1 with `error`. */
+/* Answers the call without executing it: the call returns -1 with `error`. */
 void notify_refuse(int listener, const struct seccomp_notif *n, int error);
 
 /* Like notify_refuse(), by the id of the call. */
 void notify_refuse_id(int listener, uint64_t id, int error);
 
 /* Interrupts the waiting call because of a pending signal. As for any interrupted system call, the
- * signal handler decides whether the call is restarted or fails with EINTR. It must be used only
- * for a caller that was woken for a signal or is being frozen; any other caller would get an errno
- * that only the kernel uses. */
+ * signal handler decides whether the call is restarted or fails with EINTR. This function must be
+ * used only for a caller that was woken for a signal or is being frozen; any other caller would get
+ * an errno that only the kernel uses. */
 void notify_interrupt_id(int listener, uint64_t id);
 
 /* Answers the call with a copy of `fd` (borrowed). With `as` >= 0 the copy replaces that fd of the

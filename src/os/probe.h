@@ -73,8 +73,8 @@ size_t probe_risky_groups(char *out, size_t size);
  * ETIMEDOUT if it takes too long. */
 int probe_in_userns(int flags, int (*step)(void));
 
-/* Only the set-up of probe_in_userns(). It cannot be undone, so it must be called in a process that
- * ends soon. Returns 0, or -1 with errno. */
+/* Only the set-up of probe_in_userns(). The set-up cannot be undone, so it must run in a process
+ * that ends soon. Returns 0, or -1 with errno. */
 int probe_enter_userns(int flags);
 
 #endif
