@@ -15,7 +15,7 @@ enum git_config_name {
 	GIT_CONFIG_TEMPLATE, /* init.templateDir, from which "git init" copies hooks */
 };
 
-/* `path` is the value as git reads it. It is not empty and shorter than PATH_MAX. */
+/* `path` is the value as git reads it. `path` is not empty, and is shorter than PATH_MAX. */
 typedef void git_config_fn(void *arg, enum git_config_name name, const char *path);
 
 /* Calls `fn` for each of these settings, in the order of the text. */

@@ -28,8 +28,8 @@ enum http1_deny http1_request_line(struct http1 *h, struct span line, size_t met
 /* Judges a header line, which is not empty. */
 enum http1_deny http1_header_line(struct http1 *h, struct span line);
 
-/* Judges a line after a chunked body. It is denied if it is a field that decides where a message
- * ends or which host receives it. */
+/* Judges a line after a chunked body. The line is denied if its field decides where a message ends
+ * or which host receives it. */
 enum http1_deny http1_trailer_line(struct span line);
 
 /* Judges the whole head when its blank line has arrived: rules that concern several lines. */

@@ -18,7 +18,7 @@ enum tar_type {
 	TAR_SYMLINK,
 	TAR_DIR,
 	TAR_SPECIAL, /* a device or FIFO */
-	/* These describe the next member; TAR_PAX_GLOBAL contains nothing that is used: */
+	/* The types below describe the next member. The content of TAR_PAX_GLOBAL is not used: */
 	TAR_PAX,
 	TAR_PAX_GLOBAL,
 	TAR_LONG_NAME,

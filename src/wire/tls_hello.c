@@ -104,8 +104,8 @@ static bool skip_vector(struct hello_reader *r, size_t bytes, size_t min, size_t
 	       take_bytes(r, NULL, n);
 }
 
-/* True if libraries would treat a name with this last label as an IPv4 address: it consists of
- * digits, or of 0x and hexadecimal digits. */
+/* True if libraries would treat a name with this last label as an IPv4 address: the label consists
+ * of digits, or of 0x and hexadecimal digits. */
 static bool looks_numeric(const char *last)
 {
 	if (last[0] == '0' && last[1] == 'x') {
