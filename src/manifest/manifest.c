@@ -67,7 +67,7 @@ static bool set_default(char **s, const char *value)
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err)
 {
-	/* This list is our own, because the caller's may be missing, or contain findings about
+	/* A separate list is used, because the caller's list may be NULL, or contain findings about
 	 * another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *m = calloc(1, sizeof(*m));

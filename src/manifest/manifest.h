@@ -99,8 +99,8 @@ int manifest_load(const char *path, struct manifest **ret, struct ssb_diags *dia
 int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct ssb_diags *diags,
                      struct ssb_error *err);
 
-/* Like manifest_load(), for bytes in memory. Messages call them `file`. They may contain
- * skill.directory, which is an error in a skill's own manifest. */
+/* Like manifest_load(), for bytes in memory. `file` is their name in messages. The bytes may
+ * contain skill.directory, which is an error in a skill's own manifest. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err);
 
@@ -124,7 +124,8 @@ int protocol_from_name(const char *s);
 /* Checks that are also used for the owner's flags and policy file. Each returns NULL, or a static
  * text of the form "what is wrong; what to write instead"; `*ret` is new on success. */
 const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind);
-/* True if `name` always means the sandbox itself: it is in SANDBOX_HOSTS or beneath localhost. */
+/* True if `name` always means the sandbox itself: the name is in SANDBOX_HOSTS, or ends with
+ * ".localhost". */
 bool host_kind_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
 const char *check_env_name(const char *s);         /* NULL if fine */
