@@ -43,7 +43,7 @@ struct skill_file {
 	unsigned mode; /* permission bits */
 	uint64_t size; /* in bytes; 0 unless it is a regular file */
 	uint8_t sha256[SHA256_BYTES];
-	/* why it has no digest: "FIFO", "cannot be read"; NULL: it has one */
+	/* why the file has no digest: "FIFO", "cannot be read"; NULL: it has a digest */
 	const char *no_digest;
 };
 

@@ -248,8 +248,9 @@ static void walk_queues(struct files_walk *w)
 	}
 }
 
-/* Reads the directories of version control, too. It is called if the rest is too large to be
- * copied: the skill will then run from its own directory, where it sees them. */
+/* Reads the directories of version control, too. Must be called if the remaining files are too
+ * large to be copied: the skill will then run from its own directory, where it can see the
+ * directories of version control. */
 static void walk_foreign(struct files_walk *w)
 {
 	w->with_foreign = true;

@@ -189,8 +189,8 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	return take_derived(s, &d, &head, ret, err);
 }
 
-/* The command of a Skillware skill is a program of the runtime, which imports the skill's code. It
- * gets the parameters as an argument or on standard input. */
+/* The command of a Skillware skill is a program of the runtime, which imports the skill's code.
+ * This program gets the parameters as an argument or on standard input. */
 int skill_find_skillware(const struct skill_search *s, struct skill_found *ret,
                          struct ssb_error *err)
 {

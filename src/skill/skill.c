@@ -254,8 +254,8 @@ static void pass_over(const struct skill_search *s, const char *file, const char
 	         directory);
 }
 
-/* Reads the owner's sidecar. It is an error if another user could have written the file, or if it
- * is not valid. A sidecar that names another directory is ignored: `ret` stays unchanged. */
+/* Reads the owner's sidecar. Fails if another user could have written the file, or if the file is
+ * not valid. A sidecar that names another directory is ignored: `ret` stays unchanged. */
 static int find_sidecar(const struct skill_search *s, const char *file, int fd,
                         struct skill_found *ret, struct ssb_error *err)
 {
