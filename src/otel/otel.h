@@ -1,7 +1,7 @@
 /* otel.h - exports a finished run to the owner's OpenTelemetry collector.
  *
  * A separate process exports after the run has ended and its result was delivered. No process waits
- * for it, and the run does not depend on it. It writes its result as a line into
+ * for it, and the run does not depend on it. The process writes its result as a line into
  * <state_dir>/otel.log. It has low priority, limited memory, and one minute of time. */
 #ifndef OTEL_OTEL_H
 #define OTEL_OTEL_H
