@@ -35,7 +35,7 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *path, enum a
  * programs and libraries: then no value is made up. */
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out);
 
-/* Writes a content that a file of this name could have. It always contains the canary. */
+/* Writes a content that a file of this name could have. The content always contains the canary. */
 void decoy_text(struct buf *out, const char *path, const char *canary);
 
 /* Returns the names that programs look for in a directory of this name, with a NULL at the end.

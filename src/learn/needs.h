@@ -26,13 +26,13 @@ struct need {
 	bool denied;        /* it was tried and refused at least once */
 	bool hint;          /* it was not tried: only the files mention it */
 	bool aimed;         /* NEED_NETWORK: only a datagram socket was connected */
-	bool thief;         /* NEED_NETWORK: it was sent a decoy's content at least once */
-	bool vain;          /* a path; no grant would allow what was tried there */
-	bool missing;       /* a path; the owner has nothing there (needs_weigh()) */
+	bool thief;         /* NEED_NETWORK: a decoy's content was sent to the host at least once */
+	bool vain;          /* a path; no grant would allow the attempt */
+	bool missing;       /* a path that does not exist for the owner (needs_weigh()) */
 	bool in_small_dir;  /* a path; its directory may be proposed instead (needs_weigh()) */
 	uint64_t count;     /* how often it was tried; 0 counts as 1 */
 	char *why;          /* the first reason: "run 01HX…", "scripts/fetch.py:12" */
-	const char *danger; /* why it is proposed only as a comment; NULL: it is not dangerous */
+	const char *danger; /* why the need becomes only a comment; NULL: not dangerous */
 };
 
 struct needs {
@@ -58,8 +58,8 @@ int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
                 struct ssb_error *err);
 
 /* If at least PROPOSE_SIBLINGS files of one directory are needed, the directory is proposed
- * instead. This is not done if it contains more than PROPOSE_EXCESS times as many files as are
- * needed. */
+ * instead. The directory is not proposed if it contains more than PROPOSE_EXCESS times as many
+ * files as are needed. */
 #define PROPOSE_SIBLINGS 8
 #define PROPOSE_EXCESS   8
 

@@ -353,8 +353,8 @@ static bool read_first_line(int fd, struct line *l)
 	       line_parse(l, text, len, &why) == 0 && l->kind == EV_RUN;
 }
 
-/* Returns true if the record contains everything that the run did. It does not if the run was not
- * observed, or has not ended. */
+/* Returns true if the record contains everything that the run did. A record is incomplete if the
+ * run was not observed, or has not ended. */
 static bool is_whole(int fd, const struct line *l, const char *id)
 {
 	struct run_facts facts = { 0 };

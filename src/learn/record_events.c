@@ -138,7 +138,7 @@ static bool is_missed(const struct record_reading *r, const char *path)
 	return there == S_IFREG || there == S_IFDIR;
 }
 
-/* Returns true if every run of the skill may use the place without a grant. This is not so for a
+/* Returns true if every run of the skill may use the place without a grant. Returns false for a
  * root file system that the owner chose: another run may have none. */
 static bool is_of_every_run(enum event_rule rule)
 {

@@ -47,7 +47,7 @@ const char *record_name(const struct record_reading *r, const char *address);
 /* Returns how often the event happened, including repeats that were counted later. */
 uint64_t record_times(const struct record_reading *r, const struct line *l);
 
-/* Takes one line. It must not be a repeat or the first line. */
+/* Takes one line, which must not be a repeat or the first line. */
 void record_event(struct record_reading *r, const struct line *l);
 
 #endif
