@@ -109,7 +109,7 @@ static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *
 	return ask ? SECCOMP_RET_USER_NOTIF : action;
 }
 
-/* Returns the action for a call of another ABI: it kills the process. An observed filter reports
+/* Returns the action for a call of another ABI: the process is killed. An observed filter reports
  * the call first. */
 static uint32_t foreign(const struct seccomp_policy *p)
 {

@@ -1,5 +1,5 @@
-/* seccomp_names.h - system call numbers from libseccomp. They have their own file, because its
- * header and src/os/seccomp.h use the same names. */
+/* seccomp_names.h - system call numbers from libseccomp. They have their own file, because
+ * libseccomp's header and src/os/seccomp.h use the same names. */
 #ifndef SECCOMP_NAMES_H
 #define SECCOMP_NAMES_H
 

@@ -211,7 +211,7 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "socketpair", IN_WIDE, TO_UNIX, DENY(ESOCKTNOSUPPORT), { IS(0, AF_UNIX) } },
 	{ "socketpair", IN_WIDE, TO_INET | TO_NONE, DENY(EACCES), { IS(0, AF_UNIX) } },
 
-	/* These insert input into a terminal, which another process would then read. */
+	/* These ioctls insert input into a terminal, which another process would then read. */
 	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCSTI) } },
 	{ "ioctl", IN_ALL, TO_ANY, KILL, { IS(1, K_TIOCLINUX) } },
 	/* Line disciplines load kernel modules; TIOCCONS redirects the output of the console. */
@@ -508,7 +508,7 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	  "io_setup io_destroy io_getevents io_submit io_cancel io_pgetevents" },
 	/* Keyrings are not completely separated by namespaces. Kerberos uses files instead. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS), "add_key request_key keyctl" },
-	/* No program needs these: they are obsolete, or too new to be relied upon. */
+	/* No program needs these calls: they are obsolete, or too new to be relied upon. */
 	{ IN_ALL, TO_ANY, DENY(ENOSYS),
 	  "remap_file_pages memfd_secret process_mrelease lsm_get_self_attr lsm_set_self_attr "
 	  "lsm_list_modules file_getattr file_setattr ustat sysfs _sysctl uselib nfsservctl "
