@@ -206,7 +206,7 @@ struct ssb_denial {
 	const char *program; /* path in the sandbox; "" if unknown */
 	uint64_t count;      /* attempts */
 	int violation;       /* 0: an ordinary refusal, which belongs to no threat class */
-	int prevented;       /* 0: it was only recorded, not prevented */
+	int prevented;       /* 0: the attempt was only recorded, not prevented */
 };
 
 struct ssb_denials;
