@@ -132,8 +132,8 @@ void observe_first(struct observer *o);
 /* Returns the sandbox's number of the process to which the pidfd `fd` of the thread refers; 0:
  * unknown. */
 pid_t observe_pidfd(pid_t tid, int fd);
-/* Returns the leader of a thread. Both numbers are those of the sandbox. Returns `inner` itself if
- * the leader cannot be read. */
+/* Returns the leader of a thread. Both are numbers in the sandbox. Returns `inner` itself if the
+ * leader cannot be read. */
 pid_t observe_leader(const struct observer *o, pid_t inner);
 /* Must be called when the caller is about to execute another program. */
 void observe_forget(struct observer *o, const struct seccomp_notif *n);

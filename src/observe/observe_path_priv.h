@@ -25,8 +25,9 @@ struct path_way {
 	bool follow; /* follow a symlink at the end of the path, too */
 	bool bare;   /* only the last name can be a symlink, because the kernel gave us the path of
 	                its directory */
-	/* Where the path began, and the rest after that place. The skill can start at that place
-	 * even if its path leads through a directory that no user may enter. */
+	/* The directory where the path began, and the rest of the path after it. The skill can
+	 * start in that directory even if the directory's path leads through one that no user may
+	 * enter. */
 	enum { FROM_ROOT, FROM_THREAD, FROM_LINK } from;
 	int dirfd;               /* FROM_THREAD: the thread's directory fd, as in openat(2) */
 	char link[OBSERVE_LINK]; /* FROM_LINK: the link in the sandbox's /proc */
@@ -55,7 +56,8 @@ bool observe_path_in_first(const char *path);
 
 /* ---- links of /proc (observe_link.c) ---- */
 
-/* Reads the link in /proc of a thread's fd; with AT_FDCWD, that of its working directory. */
+/* Reads the link in /proc of a thread's fd; with AT_FDCWD, the link of the thread's working
+ * directory. */
 enum proc_link observe_link_of(struct observer *o, const struct seccomp_notif *n, int fd,
                                char out[PATH_MAX]);
 /* Writes the path of that link itself. It stands for a file without a name, because another file

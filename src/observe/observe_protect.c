@@ -96,8 +96,8 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 	       is_on_read_only(o, path);
 }
 
-/* Returns whether the last name is that of a state of git, which cannot be granted while it does
- * not exist. */
+/* Returns whether the last name is the name of a state of git. Such a name cannot be granted while
+ * it does not exist. */
 static bool is_state_name(const char *path)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {

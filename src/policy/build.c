@@ -226,7 +226,8 @@ static enum access widest_access(const struct build *b)
 	return writes ? ACCESS_WRITE : ACCESS_READ;
 }
 
-/* Adds to the table's places those that the policy file denies, and the skill's own code. */
+/* Returns the dangerous places of the table, the places that the policy file denies, and the
+ * skill's own code. */
 struct danger *build_danger(struct build *b, enum access access)
 {
 	static const struct {

@@ -18,7 +18,8 @@ struct build {
 	const char *skill_dir;           /* real path; NULL for a bare command */
 	int skill_fd;                    /* of `skill_dir`, borrowed */
 	bool unbound; /* the owner's own manifest (sidecar) does not name the skill's directory */
-	/* the directory from which the skill's files are read: its own, or that of a copy */
+	/* the directory from which the skill's files are read: the skill's own, or an approved
+	 * copy */
 	const struct skill_dir *source;
 	struct policy policy;
 	struct danger *danger; /* looked up when the first path is judged */
@@ -97,8 +98,8 @@ void build_refuse_request(struct build *b, const struct path_request *r, const c
                           const char *remedy);
 void resolve_request(struct build *b, const struct path_request *r);
 /* Normalises a path that the owner wrote, so that it can be compared with real paths. It follows
- * only symlinks that no skill can have made: those in $HOME, and those that file_follow_fixed()
- * follows. Returns new; NULL without memory. */
+ * only symlinks that no skill can have made: the symlinks in the path $HOME itself, and the
+ * symlinks that file_follow_fixed() follows. Returns new; NULL without memory. */
 char *resolve_words(const struct build *b, const char *path);
 void resolve_skill(struct build *b);
 /* Grants a file that the runtime made for this run. The file is not judged. */
@@ -135,7 +136,7 @@ void grants_add(struct build *b, struct grant *g); /* takes the strings and fds 
  * there is none. A grant whose object does not exist yet is compared by `path`. */
 const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c, const char *path,
                                  enum access access);
-void grants_finish(struct build *b); /* sorts them, and drops those that another grant includes */
+void grants_finish(struct build *b); /* sorts the grants, and drops each that another includes */
 
 /* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c, withhold.c, narrow.c: the steps of
  * build_plan() */

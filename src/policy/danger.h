@@ -74,8 +74,9 @@ int subject_init(struct subject *ret, int fd, const char *path, const char *miss
 
 struct danger;
 
-/* Looks up the places of the table for this owner: those that are dangerous to read, and with
- * ACCESS_WRITE also those that are dangerous only to write. Returns new; NULL without memory. */
+/* Looks up the places of the table for this owner: the places that are dangerous to read and, with
+ * ACCESS_WRITE, also the places that are dangerous only to write. Returns new; NULL without
+ * memory. */
 struct danger *danger_new(const struct owner *o, enum access access);
 /* True if the set can judge this access. */
 bool danger_judges(const struct danger *d, enum access access);

@@ -3,13 +3,13 @@
  * A tool that manages dotfiles keeps them in a directory of its own: ~/.config is a symlink to
  * ~/dots/config, or ~/.toolrc one to ~/dots/toolrc. The target of such a symlink is treated as
  * hidden, like its name, and so is every other path at which a mount shows the same files
- * (danger_led_mounts.c). The search covers the names of the home and those that belong to one
- * program in ~/.config, ~/.cache and ~/.local (see unlisted.h); it does not look for symlinks
- * deeper in them.
+ * (danger_led_mounts.c). The search covers the names of the home, and the names in ~/.config,
+ * ~/.cache and ~/.local that belong to one program (see unlisted.h). It does not look for symlinks
+ * deeper in these places.
  *
- * The same applies to directories that the environment names: those in PATH, from which the owner
- * executes programs, and those that programs use instead of ~/.config and similar ones. The targets
- * of symlinks in the latter are hidden, too. */
+ * The same applies to directories that the environment names: the directories of PATH, from which
+ * the owner executes programs, and the directories that programs use instead of ~/.config and the
+ * like (XDG_CONFIG_HOME, ...). The targets of symlinks in the second kind are hidden, too. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

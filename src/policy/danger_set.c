@@ -107,7 +107,7 @@ static int add_other_homes(struct danger *d, const struct owner *o)
 		char *save = NULL;
 		char *field[6];
 		size_t n = 0;
-		/* strsep() also counts empty fields; those that are used here are never empty. */
+		/* strsep() also returns empty fields, so the fields are at fixed numbers. */
 		for (char *s = line; n < 6 && (field[n] = strsep(&s, ":")) != NULL; n++) {
 			save = field[n];
 		}

@@ -164,8 +164,9 @@ static char *what_rule(struct build *b, const struct egress_rule *rule, const ch
 	return what;
 }
 
-/* Returns the name of the request; new. An older form of the name has no protocol: if the owner
- * declined the request by that form, returns it, so that the request stays declined. */
+/* Returns the name of the request; new. An older form of the name has no protocol. If the owner
+ * declined the request under the older name, returns the older name, so that the request stays
+ * declined. */
 static char *request_of(struct build *b, const struct egress_rule *rule)
 {
 	const char *protocol = protocol_part(rule);

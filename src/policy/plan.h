@@ -62,7 +62,7 @@ enum learning {
 
 #define LEARNING_ANY "*" /* the domain of the rule for names that are not declared */
 
-/* bytes of a canary and its NUL; a canary is in lower case, to be the same in host names */
+/* bytes of a canary and its NUL; a canary is in lower case, because host names ignore case */
 #define CANARY_BYTES 25
 
 /* A host file or directory that appears in the sandbox. */

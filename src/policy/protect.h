@@ -13,12 +13,12 @@
 /* Whether the run puts a placeholder at a name that does not exist, so that the skill cannot create
  * it.
  *
- * The placeholder is visible on the host during the run. So only names that tools read without
- * being asked get one (HOLD_ANYWHERE); shells read theirs only in a home (HOLD_IN_HOME).
- * HOLD_BY_LINK is for a name whose mere existence has a meaning (for git: "a rebase is under way"):
- * its placeholder is a symlink to nothing, which stat() does not find. HOLD_PRIVATE is for a
- * directory that git writes to if it exists (after each cherry-pick or revert): the skill gets a
- * private directory instead. */
+ * The placeholder is visible on the host during the run. So a placeholder is made only for names
+ * that tools read without being asked (HOLD_ANYWHERE), and only in a home for names that shells
+ * read there (HOLD_IN_HOME). HOLD_BY_LINK is for a name whose mere existence has a meaning (for
+ * git: "a rebase is under way"): its placeholder is a symlink to nothing, which stat() does not
+ * find. HOLD_PRIVATE is for a directory that git writes to if it exists (after each cherry-pick or
+ * revert): the skill gets a private directory instead. */
 enum protect_hold { HOLD_NOT, HOLD_ANYWHERE, HOLD_IN_HOME, HOLD_BY_LINK, HOLD_PRIVATE };
 
 struct protected_place {

@@ -52,7 +52,7 @@ struct view_row {
 	const char *path;
 	enum view_shown shown;
 	enum zone zone;
-	unsigned may;   /* LL_* rights beneath it; 0: those of the place that contains it */
+	unsigned may;   /* LL_* rights beneath it; 0: the rights of the place that contains it */
 	unsigned claim; /* of enum view_claim */
 	const char *to; /* the target of a VIEW_LINK */
 };
@@ -77,7 +77,8 @@ static inline bool view_is_system(const char *path)
 {
 	return view_claimed(path, VIEW_ALWAYS);
 }
-/* Returns the rights beneath the row: its own, or those of the place that contains it. */
+/* Returns the rights beneath the row: its own rights, or the rights of the place that contains
+ * it. */
 unsigned view_may(const struct view_row *r);
 /* True if the path lies in a directory that the run may change: a private directory of the table,
  * or the home. False for that directory itself. */

@@ -92,8 +92,8 @@ static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 	for (size_t i = 0; i < p->n_covers; i++) {
 		const struct cover *c = &p->covers[i];
 		auto_fd fd = c->create ? file_mkdirs(c->path) : -1;
-		/* If the caller has no right to make it, the skill, which has the same rights,
-		 * cannot make it either. */
+		/* If the caller has no right to make the directory, the skill has no right to make
+		 * it either. */
 		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
 			return ssb_fail(err, SSB_E_SYS, errno, "covers",
 			                "cannot create '%.200s', which must be covered in '%.60s'",

@@ -46,7 +46,7 @@ struct prove_world {
 	bool have_handle;
 	const char *scratch;           /* where the skill can make files */
 	int low_fd;                    /* open on the decoy; every process inherits it */
-	int high_fd;                   /* the same with a number of 1024 or more; -1: none */
+	int high_fd;                   /* the same file, with a number of 1024 or more; -1: none */
 	char unix_path[PATH_MAX + 16]; /* listening socket in dir */
 	int unix_fd;
 	char abstract[64]; /* listening abstract address, without the NUL */

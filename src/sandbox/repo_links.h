@@ -16,8 +16,8 @@
 struct repo_links;
 
 /* Opens the git directories. Call it before our own placeholders are made: the placeholders of an
- * earlier, killed run then show which symlinks that run left (they are newer), and those are not
- * noted. *ret is new; it is NULL if no grant contains a git directory. */
+ * earlier, killed run then show which symlinks that run left. These symlinks are newer than the
+ * placeholders, and are not noted. *ret is new; it is NULL if no grant contains a git directory. */
 int repo_links_new(const struct ssb_plan *plan, const struct prepared *of_run,
                    const struct repos *repos, struct repo_links **ret, struct ssb_error *err);
 /* Notes the existing symlinks; must be called before the skill starts. `l` may be NULL. If a git

@@ -335,8 +335,8 @@ static int list_around(const struct ssb_plan *plan, struct string_list *ret, str
 	return 0;
 }
 
-/* Reads the settings of the repositories around the grants, and adds all git directories of theirs
- * that lie in a grant. */
+/* Reads the settings of the repositories around the grants, and adds all git directories of these
+ * repositories that lie in a grant. */
 static void look_around(struct repos_search *s)
 {
 	struct repos *f = s->found;

@@ -68,8 +68,8 @@ void run_kill(struct run *r)
 		 * process. */
 		(void)pidfd_send_signal(r->pidfd, SIGKILL, NULL, 0);
 	} else {
-		/* Without a pid namespace init must end the other processes first. It does so when
-		 * this socket is closed. */
+		/* Without a pid namespace init must end the other processes first, and closing this
+		 * socket makes init do it. */
 		(void)shutdown(r->ctl, SHUT_WR);
 	}
 	governed_let_die(r);

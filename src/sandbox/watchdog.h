@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WATCHDOG_MAX_FDS      4096 /* maximum that one check examines */
+#define WATCHDOG_MAX_FDS      4096 /* how many fds one check examines at most */
 #define WATCHDOG_MAX_FILES    1024 /* distinct memfds that are remembered; others may count twice */
 #define WATCHDOG_MAX_MM       512  /* processes whose address spaces are compared */
 #define WATCHDOG_MAX_TIDS     512  /* threads of a process that are listed at a time */
