@@ -195,7 +195,8 @@ static int judge_kernel_fs(int fd, enum access access, bool named, struct danger
 {
 	int kind = kernel_fs_of(fd);
 	const struct place *p = kernel_place(kind, access, named);
-	/* For /proc and /sys themselves the table has better reasons. */
+	/* Adds no hit for /proc and /sys themselves, because the table has better reasons for
+	 * them. */
 	bool known = has_flag(hits, DANGER_NEVER) ||
 	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
 

@@ -18,12 +18,12 @@
 enum danger_flag {
 	DANGER_READ = 1 << 0,    /* dangerous to read */
 	DANGER_WRITE = 1 << 1,   /* dangerous to write */
-	DANGER_BENEATH = 1 << 2, /* everything beneath it is dangerous, too */
+	DANGER_BENEATH = 1 << 2, /* everything beneath the place is dangerous, too */
 	DANGER_NEVER = 1 << 3,   /* not even the owner can grant it */
 	DANGER_HOMES = 1 << 4,   /* contains homes; does not make the owner's own home dangerous */
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may lie in it */
 	DANGER_DENIED = 1 << 6,  /* denied by the owner's policy file */
-	DANGER_LOUD = 1 << 7,    /* warns the owner at every run */
+	DANGER_LOUD = 1 << 7,    /* a grant warns the owner at every run */
 	/* the runtime's own; appears empty in a grant that contains it (own_dirs.h) */
 	DANGER_OWN = 1 << 8,
 	DANGER_ITSELF = 1 << 9,  /* does not make the directories that contain it dangerous */

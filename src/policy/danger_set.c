@@ -138,7 +138,7 @@ static int add_row(struct danger *d, const struct owner *o, const struct danger_
 	if (path == NULL || danger_add(d, path, row->why, row->flags | more) < 0) {
 		return -1;
 	}
-	/* A symlink was added as two places. */
+	/* If the path is a symlink, two places were added. */
 	for (size_t i = first; i < d->n_places; i++) {
 		d->places[i].instead = instead;
 	}

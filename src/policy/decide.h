@@ -23,7 +23,7 @@ int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, con
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value);
 void given_free(struct given *v, size_t n); /* frees the values, too */
 
-/* What the owner approved for this skill. All zero: nothing is approved. Everything in it is
+/* What the owner approved for this skill. All zero: nothing is approved. All members are
  * borrowed. */
 struct plan_consent {
 	const struct string_list *declined[2]; /* items of plan->requested that stay out; or NULL */
@@ -46,7 +46,7 @@ struct narrow {
 
 struct skill_dir;
 
-/* Everything in it is borrowed; the plan keeps none of it. */
+/* All members are borrowed; the plan keeps none of them. */
 struct plan_request {
 	const struct owner *owner;
 	const struct ssb_options *options; /* NULL: none given */

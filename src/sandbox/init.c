@@ -265,7 +265,7 @@ static unsigned init_look(const struct stage *s)
 	case 1:
 		init_end(s, 0, CAUSE_MEMORY, used);
 	default:
-		/* Without a measurement the limit would not be enforced. */
+		/* The run must end: without a measurement the limit would not be enforced. */
 		ssb_fail(&err, SSB_E_LAYER, errno, "limits",
 		         "the skill's memory can no longer be measured, so the run was "
 		         "ended; a control group would always measure it (see 'skillsandbox "

@@ -25,7 +25,7 @@ void meter_look(struct meter *m, pid_t init, const struct cgroup *cg);
  * if init waited for all other processes. */
 void meter_last(struct meter *m, pid_t init, const struct cgroup *cg);
 
-/* Start time of a process in the kernel's ticks since boot; 0: it is gone. */
+/* Start time of a process in the kernel's ticks since boot; 0: the process is gone. */
 uint64_t meter_started(pid_t pid);
 
 /* The CPU time of `init` and all processes beneath it, in microseconds. */

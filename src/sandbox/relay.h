@@ -17,7 +17,7 @@
 #define LINE_BYTES 1024
 
 struct pump {
-	int from;       /* -1: it has ended */
+	int from;       /* -1: the stream has ended */
 	int to;         /* -1: drop the bytes */
 	bool owns_from; /* closed at the end, so that the skill's writes fail */
 	bool owns_to;   /* closed at the end, so that the skill reads the end of file */

@@ -330,7 +330,7 @@ int skill_leave_caller(struct stage *s, struct ssb_error *err)
 		                "cannot close the caller's files: close_range needs Linux 5.11");
 	}
 	unblock_signals();
-	/* Without a session of its own, kill(0) would reach the caller. */
+	/* Without a session of its own, the skill could signal the caller with kill(0). */
 	if (setsid() < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "skill",
 		                "cannot start a session of its own");

@@ -236,7 +236,7 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 	if (read(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
 		_exit(125); /* the skill's process has reported why */
 	}
-	/* Otherwise /proc/1/net would be the host's. */
+	/* Init must enter the skill's namespaces: otherwise /proc/1/net would be the host's. */
 	if (s->config->namespaces && setns(s->skill_pidfd, SKILL_NAMESPACES) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "net",
 		                "init cannot enter the skill's namespaces");
@@ -285,7 +285,8 @@ static int init_start_skill(struct stage *s, struct ssb_error *err)
 	struct msg_fds cgroup;
 
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
-	/* Without a pid namespace the watchdog would count every process of the host. */
+	/* The watchdog needs a pid namespace: without one it would count every process of the
+	 * host. */
 	s->watchdog = start.watchdog = go.go.watchdog && s->config->namespaces;
 	start.nice = go.go.nice;
 	if (go.go.thaw && cgroup.n > 0) {

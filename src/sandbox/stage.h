@@ -24,7 +24,7 @@
 #include "sandbox/repos.h"
 #include "sandbox/sandbox.h"
 
-/* The supervisor clones with these, and the skill's process adds its own. */
+/* The supervisor clones init with the first set; the skill's process makes the second set. */
 #define INIT_NAMESPACES  (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
 #define SKILL_NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 

@@ -28,7 +28,7 @@ struct run {
 	struct observer *observer; /* NULL: nothing is observed */
 	struct governed *govern;   /* borrowed; NULL: no session governs the run (governed.h) */
 	int payload_spare;         /* a copy for the second attempt; -1: none */
-	bool without_namespaces;   /* the owner accepted it and namespaces failed */
+	bool without_namespaces;   /* namespaces failed, and the owner accepted that */
 	struct repos *repos;
 	struct string_list stores; /* filled by danger_stores() if plan->stores_known is false */
 	struct placeholders *placeholders;
