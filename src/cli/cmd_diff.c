@@ -15,8 +15,8 @@
 
 #define MAX_FILES_SHOWN 8 /* files whose lines are shown */
 
-/* Has the manifest changed since the approval? A manifest in the owner's settings is compared here,
- * because it is not among the skill's files. */
+/* Has the manifest changed since the approval? This must be asked for a manifest in the owner's
+ * settings, because the comparison of the skill's files does not include it. */
 static bool has_other_manifest(const struct lock *l, const struct ssb_plan *p)
 {
 	return p != NULL && (l->format != p->format ||

@@ -61,8 +61,8 @@ static int write_new(const char *path, bool sidecar, const struct buf *text, str
 	return 0;
 }
 
-/* Writes the text of the manifest to `out`. `found` and *ret_cut are for the messages that follow.
- */
+/* Writes the text of the manifest to `out`. Sets `found` and *ret_cut, which later messages
+ * need. */
 static int make_text(const struct request *r, const struct owner *o, const char *dir,
                      struct buf *out, struct skill_found *found, bool *ret_cut,
                      struct ssb_error *err)

@@ -265,8 +265,8 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	/* Prints the summary also for a run that failed without a violation: a denial that is not a
-	 * violation may be the reason. */
+	/* Print the summary after a failed run, too, even without a violation: a denial that is not
+	 * a violation may be the reason for the failure. */
 	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
 	            cli_record_summary(r->trace_path, r->run_id);
 	if (r->violations > 0 && !told) {

@@ -83,8 +83,8 @@ static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *e
 	return 0;
 }
 
-/* Parses the reservation and its cost. *ret is negative if the action did not happen (--release).
- */
+/* Parses the reservation and its cost. With --release (the action did not happen), *ret is
+ * negative. */
 static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, struct ssb_error *err)
 {
 	bool release = request_has(c->r, FLAG_RELEASE);

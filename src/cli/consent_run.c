@@ -92,8 +92,8 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* The caller reports a missing script and runs nothing, so the owner must not be asked
-	 * first. */
+	/* Do not ask the owner if the script is missing: the caller reports this and runs
+	 * nothing. */
 	d->dry |= plan->no_entry != NULL;
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE && d->answer == ANSWER_NONE &&
 	                    consent_needed(a->r, plan);
@@ -197,7 +197,7 @@ static void say_stopped(const struct asking *a)
 	const struct consent_decision *d = &a->decision;
 
 	if (d->next == CONSENT_STOP) {
-		(void)forget_diags(a); /* findings about the plan are not the reason for the stop */
+		(void)forget_diags(a); /* findings do not explain why the skill must not run */
 		if (d->found.state == CONSENT_CHANGED && d->answer != ANSWER_NO) {
 			say_changes(a);
 		}

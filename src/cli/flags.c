@@ -1,5 +1,5 @@
-/* flags.c - every option of every command, in one table. Help is printed from it; a test compares
- * it with the shell completions and the manual page. */
+/* flags.c - every option of every command, in one table. The help text is made from it. A test
+ * compares it with the shell completions and the manual page. */
 #include "cli/cli.h"
 
 #include "base/own.h"

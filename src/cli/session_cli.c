@@ -220,8 +220,9 @@ void session_cli_mail(const struct session_cli *c)
 	}
 }
 
-/* Returns whether the decision concerns runs. An alert does not affect runs, but the owner can
- * resume a session that is in alert again afterwards, and this does affect them. */
+/* Returns whether the decision concerns runs. A change to the state "alert" does not, unless the
+ * owner caused it: the owner can resume a session that is in "alert" again afterwards, and this
+ * affects its runs. */
 static bool reaches_runs(const struct decision *d)
 {
 	return d->changed && (d->state != SESSION_ALERT || d->verdict.code == VERDICT_OWNER);

@@ -14,7 +14,7 @@
 
 struct waiting {
 	int64_t reservation;
-	struct buf text; /* the action as JSON, for the case that it is never settled */
+	struct buf text; /* the action as JSON, written if the action is never settled */
 };
 
 struct session_story {

@@ -331,7 +331,8 @@ static void look_for(struct lint *l, const struct mtext *t, const char *file, in
 
 void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file, int dir_fd)
 {
-	/* In another working directory the same path would name another file. */
+	/* Check only a path in /skill: in another working directory, the same path names another
+	 * file. */
 	if (m->command.s == NULL || (m->workdir != NULL && strcmp(m->workdir, "/skill") != 0)) {
 		return;
 	}

@@ -343,7 +343,7 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
-	(void)tree_remove(all, part); /* a failed copy, the replaced damaged one, or a second one */
+	(void)tree_remove(all, part); /* a failed copy, a damaged one or a duplicate */
 	return failed;
 }
 

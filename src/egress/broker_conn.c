@@ -138,8 +138,8 @@ void conn_broken(struct broker *b, struct conn *c)
 	}
 }
 
-/* For a connection that the skill has ended: returns whether there are still bytes to carry. A
- * ClientHello is not carried any more, because its client would not read the answer. */
+/* Returns whether a connection that the skill has ended still has bytes to carry. A ClientHello is
+ * not carried any more, because the client would not read the answer. */
 static bool has_more_to_carry(const struct conn *c)
 {
 	char any;
@@ -279,10 +279,10 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
-		/* Delay the end of a connection by one round, because nothing waits for it: the
-		 * client has ended this connection, and may be waiting for its next one to open.
-		 * Ending also takes more work than opening. But if connections are running short,
-		 * end it now, because that may free one. */
+		/* The client has ended this connection. Relay its end one round later: nothing
+		 * waits for it, ending takes more work than opening, and the client may be waiting
+		 * for its next connection. But if connections are running short, end it now,
+		 * because this may free one. */
 		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);
@@ -293,8 +293,8 @@ void conn_sweep(struct broker *b)
 {
 	struct conn *c;
 
-	/* Only connections that were put on the list in an earlier round: connections of this round
-	 * continue in the next one. */
+	/* Relay only connections that an earlier round put on the list. Those of this round
+	 * continue in the next round. */
 	while ((c = TAILQ_FIRST(&b->again)) != NULL && c->again_round != b->round) {
 		conn_relay(b, c);
 	}

@@ -111,7 +111,7 @@ static bool has_more(const struct conn *c)
 }
 
 /* Continues a connection whose first bytes are allowed. A learning run ends the connection here,
- * unless its owner permits the connection. */
+ * unless the owner permits it. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
 	const struct ssb_plan *plan = b->c->table->plan;

@@ -112,9 +112,9 @@ static int64_t changed_ns(const struct stat *st)
 	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
-/* Returns whether the row is still correct. A run that has ended does not change. An incomplete
- * record must be read completely to be counted, so it is not read again while its file is
- * unchanged. */
+/* Returns whether the row is still correct. The row of an ended run is always correct, because its
+ * record does not change. The row of an incomplete record is correct while the file is unchanged;
+ * without this check the whole record would be read again. */
 static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *runs,
                         const struct run_entry *e)
 {

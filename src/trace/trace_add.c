@@ -131,8 +131,8 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	trace_make_due(t, false);
 }
 
-/* Counts an attempt that equals an earlier one. Returns false if it is new; then fold_enter() must
- * add it after it is written. */
+/* Counts an attempt if it equals an earlier one. Returns false if the attempt is new. In this case
+ * fold_enter() must add it after it is written. */
 static bool fold_repeat(struct trace *t, const struct event *e, struct class_verdict class,
                         const struct fold_key *key)
 {
