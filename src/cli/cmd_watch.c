@@ -1,7 +1,7 @@
 /* cmd_watch.c - follows runs that other processes started.
  *
  * It looks for new bytes ten times a second, and finds new runs by inotify. A run is over when its
- * signature is in the record, or when no process holds the record any more. */
+ * signature is in the record, or when no process has the record locked any more. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -46,9 +46,9 @@ bool lock_there(const struct owner *o, const char *skill);
  * there is none. */
 int lock_find_moved(const struct owner *o, const char *skill, char **ret_path,
                     struct ssb_error *err);
-/* Replaces the approval of inout->skill. `fill` completes the new one from the old one; no other
- * process changes the store meanwhile. `before` is zero if there is no old one, or if it cannot be
- * understood. */
+/* Replaces the approval of inout->skill. `fill` completes the new approval from the old one, while
+ * no other process can change the store. `before` is zero if there is no old approval, or if the
+ * old approval cannot be understood. */
 typedef int lock_fill_fn(struct lock *inout, const struct lock *before, void *arg,
                          struct ssb_error *err);
 int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
@@ -72,8 +72,8 @@ struct lock_list {
 	struct lock_bad *bad;
 	size_t n_bad;
 };
-/* Lists all approvals, in the order of the skills' directories. A damaged approval does not hide
- * others. */
+/* Lists all approvals, in the order of the skills' directories. If one is damaged, the others are
+ * still listed. */
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 

@@ -1,11 +1,12 @@
 /* snapshot.c - a copy of the approved bytes: state_dir/snapshots/<tree>.
  *
- * The copy is written under another name, checked against the digests meanwhile, synced to the
- * disk, and renamed: a snapshot is complete or does not exist. It is read-only, so that not even
- * its owner changes it by accident. A skill can reach it only as its own /skill, read-only.
+ * The copy is written under another name, and each byte is checked against the digests as it is
+ * written. Then the copy is synced to the disk and renamed: a snapshot is complete or does not
+ * exist. It is read-only, so that not even its owner changes it by accident. A skill can reach it
+ * only as its own /skill, read-only.
  *
- * A snapshot that differs from what was made (a name, a size, a mode, a link, an owner) does not
- * count. It is made again, and the new one replaces it in one step. */
+ * A snapshot that was changed later (a name, a size, a mode, a link, an owner) is not used. It is
+ * made again, and the new snapshot replaces the changed one in one step. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -316,8 +317,8 @@ static bool touch_copy(int all, const char *name, uint64_t seconds)
 
 /* ---- making a snapshot ----------------------------------------------------------- */
 
-/* Another process may have made the same snapshot meanwhile, and may be using it. Then that
- * snapshot is kept. */
+/* Gives the copy its final name, and replaces a damaged copy there. If another process has made the
+ * same snapshot in the meantime, that snapshot is kept, because it may be in use. */
 static int put_in_place(int all, const char *part, const char *name, const struct skill_files *p,
                         struct ssb_error *err)
 {

@@ -71,7 +71,7 @@ struct words_look {
 	bool color;
 	bool numbered;  /* "  1. ", to choose from; otherwise "  - " */
 	size_t columns; /* fold lines here; 0: WORDS_COLUMNS */
-	size_t most;    /* the most lines; other places outside the home are counted; 0: all */
+	size_t most;    /* lines; further places outside the home are only counted; 0: all */
 };
 
 /* Writes all abilities as lines "  - text"; dangerous ones come first, as "  ! text". Returns the

@@ -191,8 +191,8 @@ void broker_dns_turn(struct broker *b, struct source *s);
  * was ended. */
 bool conn_fill_head(struct broker *b, struct conn *c);
 void conn_drop_head(struct broker *b, struct conn *c);
-/* Returns whether the head is full although it has not reached HEAD_BYTES, because all connections
- * together hold too much. */
+/* Returns whether the head is full although it has fewer than HEAD_BYTES, because the heads of all
+ * connections together are too large. */
 bool conn_is_short(const struct conn *c);
 /* Returns REASON_UNKNOWN for a value that does not exist. */
 enum reason broker_http_reason(enum http1_deny why);

@@ -374,7 +374,7 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 	struct race race;
 	int64_t now = race_now_us();
 	int64_t until_us = 0;
-	/* In TLS and HTTP the skill speaks first, and the broker has these bytes before it uses a
+	/* In TLS and HTTP the client sends first, and the broker has these bytes before it uses a
 	 * spare. */
 	bool speaks =
 	        egress_first_bytes(&d->config->table->plan->egress[q->rule], q->port) != FIRST_RAW;

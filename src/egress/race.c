@@ -25,7 +25,7 @@ int64_t race_now_us(void)
 void race_interleave(struct race_target *targets, size_t n)
 {
 	struct race_target order[MAX_DIAL_ADDRESSES] = { 0 };
-	size_t at[2] = { 0, 0 }; /* next index of the first target's family; of the other one */
+	size_t at[2] = { 0, 0 }; /* next index: [0] first target's family, [1] other family */
 
 	assert(n <= MAX_DIAL_ADDRESSES);
 	for (size_t i = 0; i < n; i++) {

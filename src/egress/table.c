@@ -24,7 +24,7 @@
 
 static const uint8_t SYNTHETIC6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73, 0, 1 };
 
-/* Ports on which a client speaks TLS or HTTP from its first byte. */
+/* Ports on which the first bytes of a client are TLS or HTTP. */
 static const uint16_t TLS_PORTS[] = { 443, 465, 636, 853, 990, 993, 995, 5061, 8443 };
 static const uint16_t HTTP_PORTS[] = { 80, 8080 };
 

@@ -77,7 +77,7 @@ int egress_rule_speaking(const struct egress_table *t, const struct slot *slot, 
                          enum first_bytes first);
 
 /* Returns the protocol with which a connection by this rule to this port must begin. A `tcp` rule
- * also requires TLS or HTTP on their usual ports; on other ports the server may speak first. */
+ * also requires TLS or HTTP on their usual ports; on other ports the server may send first. */
 enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t port);
 
 bool egress_name_matches(const struct egress_rule *rule, const char *name);

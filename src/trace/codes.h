@@ -40,7 +40,7 @@ enum event_status {
 	STATUS_COUNT,
 };
 
-/* What a connection carries, as the record says it. */
+/* The protocol of a connection, as in the record. */
 enum event_protocol {
 	PROTOCOL_NONE,
 #define PROTOCOL(id, name) PROTOCOL_##id,

@@ -17,9 +17,10 @@
 /* clang-format on */
 
 /* Together with TRACE_RESERVE_*, the parts of the record must add up to TRACE_MAX_LINES and
- * TRACE_MAX_BYTES. Those of the document must add up to MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES,
- * and those of its violations to TRACE_MAX_VIOLATIONS and TRACE_VIOLATION_BYTES (test_rooms checks
- * this). A class that is only derived from others has no events and no room. */
+ * TRACE_MAX_BYTES. The parts of the document must add up to MAX_TRACE_EVENTS and
+ * DOCUMENT_EVENT_BYTES, and the parts of its violations to TRACE_MAX_VIOLATIONS and
+ * TRACE_VIOLATION_BYTES (test_rooms checks this). A class that is only derived from others has no
+ * events and no room. */
 const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
 	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },

@@ -237,8 +237,8 @@ int runs_record(const struct runs *r, const struct run_entry *e)
 
 	assert(r->fd >= 0 && runs_id_valid(e->id, strlen(e->id)));
 	errno = ENOENT;
-	/* Try the flat name first: the file may move to the other name meanwhile, but never
-	 * back. */
+	/* Try the flat name first: the file may be moved from the flat name to the other one in the
+	 * meantime, but never back. */
 	if (e->has_flat) {
 		snprintf(name, sizeof(name), "%s" FLAT_SUFFIX, e->id);
 		fd = open_record(r->fd, name);

@@ -19,7 +19,7 @@ struct trace {
 	struct document document;
 	struct fold fold;
 	struct classes classes;
-	struct trace_tally *tally; /* NULL: violations are not counted live */
+	struct trace_tally *tally; /* NULL: violations are not counted while the skill runs */
 	struct files_line files;
 	char id[37];
 	bool layers_told;

@@ -392,9 +392,9 @@ static void check_end(struct verify *v, bool cut)
 	                                    : "the end is missing");
 }
 
-/* Checks the next line. Returns READER_LINE if it is valid. Any other result ends the check:
- * READER_LONG means that the line is bad and v->r says why, and the others are those of
- * reader_next(). */
+/* Checks the next line. Returns READER_LINE if it is valid. Any other result ends the check.
+ * READER_LONG means that the line is bad and v->r says why; each further result means the same as
+ * for reader_next(). */
 static enum reader_line check_next(struct verify *v, struct reader *in)
 {
 	const char *line = NULL;
