@@ -21,7 +21,7 @@
 #include "policy/owner.h"
 
 #define BAR         "  | "
-#define SHOWN_LINES 40 /* of the output of one round, and of each list */
+#define SHOWN_LINES 40 /* most lines shown of the output of one round, and of each list */
 
 struct talk {
 	bool all;     /* show the output of every round, not only of the last */

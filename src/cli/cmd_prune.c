@@ -14,8 +14,8 @@
 #include "cli/say.h"
 #include "report/render.h"
 
-/* A record that was written to in these last seconds is never removed: a run locks its record a
- * moment after it has made it, so the record may belong to a run. */
+/* A record that was written to in the last 10 seconds is never removed: it may belong to a run that
+ * has not locked it yet. */
 #define FRESH_SECONDS 10
 
 /* The digests of a skill's files are removed if no run has used them for this long. */

@@ -31,7 +31,8 @@ bool consent_is_required(const struct consent_decision *d)
 
 /* ---- the input of planning ------------------------------------------------------- */
 
-/* The items that the owner gave or declined in this decision stay in the input. */
+/* Fills d->input for the next plan. Items that the owner gave or declined in this decision stay in
+ * it. */
 static int update_input(struct consent_decision *d, struct ssb_error *err)
 {
 	const bool holds = d->found.state == CONSENT_HOLDS;

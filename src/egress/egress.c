@@ -24,11 +24,11 @@
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
-#define LAST_WORDS_MS   2000 /* enough for a broker on a busy machine */
+#define LAST_WORDS_MS   2000 /* limit for the broker's last reports, enough on a busy machine */
 #define DIALLER_MS      200
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
-#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* that fit into the socket */
+#define ALL_EVENTS      (EVENT_BUFFER / sizeof(struct egress_event)) /* events in a full socket */
 
 void egress_init(struct egress *e)
 {

@@ -59,7 +59,7 @@ struct ledger {
 static const struct {
 	enum event_kind kind;
 	bool violation;
-	bool counted; /* whether it is a fact that may repeat */
+	bool counted; /* a fact that may repeat: its repeats are only counted */
 } AS[EGRESS_KINDS] = {
 	[EGRESS_RESOLVED] = { EV_DNS_RESOLUTION, false, true },
 	[EGRESS_UNKNOWN] = { EV_NETWORK_EGRESS_BLOCKED, true, true },
@@ -167,8 +167,8 @@ struct event_draft {
 	char text[640], remedy[300], address[ADDRESS_TEXT];
 };
 
-/* Writes the flag that would grant the name that was asked for, in the form of a rule. Returns NULL
- * if no rule can contain such a name. */
+/* Writes the flag that would grant the requested name, in a form that a rule accepts. Returns NULL
+ * if no rule can contain this name. */
 static const char *draft_remedy(const char *name, char *out, size_t size)
 {
 	auto_free char *host = NULL;

@@ -86,8 +86,8 @@ void trace_failed(struct trace *t, bool started, const struct ssb_error *why);
 uint64_t trace_due(const struct trace *t);
 void trace_tick(struct trace *t);
 
-/* trace_broken() returns whether something could not be written. Then nothing more will be written,
- * and the run must end. trace_failure() returns the reason, as trace_close() does. */
+/* trace_broken() returns whether something could not be written. If so, nothing more will be
+ * written, and the run must end. trace_failure() returns the reason, as trace_close() does. */
 bool trace_broken(const struct trace *t);
 const struct ssb_error *trace_failure(const struct trace *t);
 /* Writes the current time in the format of events: RFC 3339, UTC. */
