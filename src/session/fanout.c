@@ -1,8 +1,8 @@
-/* fanout.c - asks every keeper before it waits for any.
+/* fanout.c - sends a request to all keepers before it waits for the first answer.
  *
- * If there are more runs than file descriptors, they are waited for in waves. Runs of later
- * waves first get the request without a wait for the answer, and are asked again when it is
- * their turn. Most of them are dead by then. */
+ * If there are more runs than file descriptors, it waits for the runs in waves. The runs of later
+ * waves get the request first without a wait for the answer, and are asked again when their wave
+ * begins. Most of them are dead by then. */
 #include "session/fanout.h"
 
 #include <assert.h>
@@ -18,20 +18,20 @@
 #include "session/place.h"
 
 #define SILENT_MS  75   /* time in which a keeper must confirm the request */
-#define UNSURE_MS  1000 /* the same, if force is impossible or would take the grace from the run */
+#define UNSURE_MS  1000 /* as SILENT_MS, if no force is possible or it would cost the grace */
 #define LATE_MS    60   /* time in which the run must be dead after its grace */
 #define PAUSE_MS   5000 /* time in which the run must stop */
 #define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */
 #define AGAIN_MS   5
-#define WAVE       256 /* runs at one time: each needs two fds */
+#define WAVE       256 /* runs in one wave: each needs two fds */
 
 struct wave {
 	struct target *v;
 	size_t n;
 	int dir;
 	const struct live_request *q;
-	uint64_t told;  /* when all keepers were first asked */
-	uint64_t begun; /* when this wave was asked */
+	uint64_t told;  /* time at which all keepers were first asked */
+	uint64_t begun; /* time at which this wave was asked */
 };
 
 bool targets_add(struct targets *t, const struct target *one)
@@ -84,7 +84,7 @@ static void finish_target(struct target *t, bool lost)
 	own_close(&t->init);
 }
 
-/* For a run whose init is unknown: kills the process behind the keeper's socket. The run
+/* Kills the process that listens on the keeper's socket, if the init of the run is unknown. The run
  * ends with its keeper. */
 static bool kill_keeper(struct target *t)
 {
@@ -129,7 +129,7 @@ static void hear_keeper(struct target *t, enum live_op op)
 			t->init = place_open(r.init, r.init_start);
 		}
 	} else if (got > 0) {
-		/* If the init is known, only its pidfd says that the run is dead. */
+		/* If the init is known, only the init's pidfd shows that the run is dead. */
 		own_close(&t->sock);
 		t->other = r.answer == LIVE_OTHER;
 		if (op != LIVE_KILL || t->init < 0 || t->other) {
@@ -138,8 +138,8 @@ static void hear_keeper(struct target *t, enum live_op op)
 	}
 }
 
-/* Ends the wait for a keeper that is gone or silent. Its run may belong to another session, so it
- * is not ended. */
+/* Ends the wait for a keeper that is gone or silent. The run is not ended, because it may belong to
+ * another session. */
 static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
@@ -151,8 +151,8 @@ static void press_unsure(struct target *t, uint64_t waited)
 	}
 }
 
-/* Returns how long a keeper may be silent. On a busy machine it answers later, and a run that is
- * ended by force loses its grace. */
+/* Returns how long a keeper may be silent. It depends on the grace: on a busy machine a keeper
+ * answers late, and a run that is ended by force loses its grace. */
 static uint64_t silence_ms(const struct live_request *q)
 {
 	uint64_t most = q->grace_ms < UNSURE_MS ? q->grace_ms : UNSURE_MS;
@@ -160,7 +160,7 @@ static uint64_t silence_ms(const struct live_request *q)
 	return most > SILENT_MS ? most : SILENT_MS;
 }
 
-/* Does what is due for `t` at `now`. If the request is a kill or a pause, silent runs are ended by
+/* Does what is due for `t` at `now`: if the request is a kill or a pause, ends a silent run by
  * force. */
 static void press_target(struct target *t, const struct wave *w, uint64_t now)
 {
@@ -190,8 +190,8 @@ static void press_target(struct target *t, const struct wave *w, uint64_t now)
 	}
 }
 
-/* Asks the run's keeper. If the keeper belongs to another owner, it cannot be asked: then the run
- * is ended directly if that is permitted, and is done if it is dead. */
+/* Asks the run's keeper. A keeper of another owner cannot be asked: its run is ended directly if
+ * that is permitted, and the target is done if the run is dead. */
 static void approach_target(struct target *t, const struct wave *w)
 {
 	t->init = place_open(t->run.init, t->run.init_start);
@@ -278,7 +278,7 @@ static void wave_run(const struct wave *w)
 	}
 }
 
-/* The keeper reads the request even if the sender does not wait for the answer. */
+/* Sends the request and does not wait for the answer. The keeper still reads the request. */
 static void send_request(const struct target *t, int dir, const struct live_request *q)
 {
 	bool here = dir >= 0 && (t->unsure || live_name_here(dir, t->run.socket));

@@ -11,14 +11,14 @@ struct target {
 	int sock;     /* -1: there is no keeper, or it accepts no further client */
 	int init;     /* pidfd; -1: unknown, or dead */
 	bool unsure;  /* only its keeper knows whether the request concerns it */
-	bool other;   /* its keeper answered that the request does not concern it */
+	bool other;   /* the keeper answered that its run is not in the session */
 	bool silent;  /* its keeper did not answer */
 	bool gone;    /* no process listens on the socket */
-	bool foreign; /* belongs to another owner, whose keepers get the request from the store */
+	bool foreign; /* belongs to another owner; its keeper gets the request from the store */
 	bool heard;
 	bool done;
 	bool forced;
-	bool lost; /* done, but the end of the run is not recorded */
+	bool lost; /* the run is dead, but its end is not recorded */
 };
 
 struct targets {
@@ -27,13 +27,13 @@ struct targets {
 	bool full; /* there was no room for some targets */
 };
 
-/* Copies `one`. For an unsure target, only the socket's name is known. Returns false if there was
- * no room; `full` is then set. */
+/* Copies `one`. For an unsure target, only the socket's name must be set. Returns false and sets
+ * `full` if there was no room. */
 bool targets_add(struct targets *t, const struct target *one);
 void targets_done(struct targets *t);
 
-/* Returns when every run is dead, stopped or given up. `dir` is the directory of live.h (borrowed);
- * -1: no keeper is listening. */
+/* Returns when every run is dead or stopped, or when fanout() has given it up. `dir` is the
+ * directory of live.h (borrowed); -1: no keeper is listening. */
 void fanout(struct targets *t, int dir, const struct live_request *q);
 
 #endif

@@ -1,10 +1,10 @@
-/* herald.c - the process that delivers messages. It is this executable started again through
- * /proc/self/exe, with a name of its own and an environment of little more than the variables that
- * its libraries read.
+/* herald.c - starts the process that delivers messages. It is this executable, started again
+ * through /proc/self/exe under another name. Its environment has little more than the variables
+ * that its libraries read.
  *
- * * There is one lock per state directory. A herald that finds the lock held ends at once. Its
- * message is in the outbox by then, and the herald that holds the lock looks at the outbox once
- * more after it has released the lock. */
+ * There is one lock per state directory. If a herald finds that another herald has the lock, it
+ * ends at once. The message for which it was started is not lost: it is already in the outbox, and
+ * the herald with the lock checks the outbox once more after it has released the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@
 
 #define HERALD     "skillsandbox-herald"
 #define KEPT       64
-#define HARD_S     (HERALD_TOTAL_MS / 1000 + 60) /* in case a call never returns */
+#define HARD_S     (HERALD_TOTAL_MS / 1000 + 60) /* limit for the process if a call never returns */
 #define MEMORY     ((size_t)256 << 20)
 #define EXIT_SORRY 1
 
-static bool able; /* main() calls herald_role() */
+static bool able; /* true if main() has called herald_role() */
 
 /* ---- what it does ------------------------------------------------------- */
 
@@ -96,7 +96,8 @@ int herald_role(char *const argv[])
 
 /* ---- how it is started -------------------------------------------------- */
 
-/* Variables that its libraries read: place of the store, proxies, certificates for TLS. */
+/* Returns true for a variable that the herald's libraries read: place of the store, proxies,
+ * certificates for TLS. */
 static bool is_kept(const char *entry)
 {
 	static const char *const NAMES[] = {
@@ -111,13 +112,13 @@ static bool is_kept(const char *entry)
 			return true;
 		}
 	}
-	/* the variables of libpq, and those about collectors */
+	/* variables of libpq (PG...) and about collectors (OTEL_...) */
 	return strncmp(entry, "PG", 2) == 0 || strncmp(entry, "OTEL_", 5) == 0;
 }
 
-/* Returns true if a herald is running. It will see all messages that are in the outbox now, because
- * it looks again after it has released the lock. So an agent that acts often does not start a
- * process for each action. */
+/* Returns true if a herald is running. That herald will deliver all messages that are in the outbox
+ * now, because it checks the outbox again after it has released the lock. So an agent that acts
+ * often does not start a process for each action. */
 static bool is_at_work(const struct owner *o)
 {
 	auto_fd dir = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -176,8 +177,8 @@ static _Noreturn void fork_away(char *const env[], int report)
 	_exit(0);
 }
 
-/* Waits until `report` closes at the exec of the herald. If the exec failed, an errno arrives
- * there. */
+/* Waits until the exec of the herald closes `report`. If the exec failed, reads its errno from
+ * `report`. */
 static int wait_for_exec(int report, struct ssb_error *err)
 {
 	int error = 0;

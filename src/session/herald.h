@@ -1,9 +1,9 @@
 /* herald.h - messages to the owner: Slack, PagerDuty, plain JSON with an HMAC. A herald is a
- * detached process that delivers the messages in the outbox of the store. It makes a limited number
- * of tries at growing intervals, and writes a ledger line for each delivery.
+ * detached process that delivers the messages in the outbox of the store. It tries each message a
+ * limited number of times at growing intervals, and writes a ledger line for each delivery.
  *
- * outbox_item.body is the event, one JSON object, written by the transaction that it
- * reports:
+ * outbox_item.body is the event, one JSON object. The transaction that the event reports also
+ * writes the body:
  *
  *   event             "session_killed", "session_paused", "session_expired",
  *                     "budget_alert"
@@ -18,8 +18,8 @@
  *   action_count      number
  *   violation_counts  object: name to number, at most MAX_JSON_MEMBERS
  *
- * Further members are passed on, in plain JSON and in PagerDuty's details. Any text may be
- * hostile: it is cleaned here for each receiver. */
+ * Further members are passed on, in plain JSON and in PagerDuty's details. Any text may be hostile,
+ * so herald_body() cleans it for each receiver. */
 #ifndef SESSION_HERALD_H
 #define SESSION_HERALD_H
 
@@ -28,9 +28,9 @@
 
 #define HERALD_TRIES      8
 #define HERALD_REQUEST_MS 10000 /* for one whole request */
-#define HERALD_FIRST_MS   1500  /* wait after the first failure, varied by up to a half; */
-#define HERALD_FACTOR     3     /* each further wait is this many times longer */
-#define HERALD_MIN_MS     1000  /* least and greatest wait: */
+#define HERALD_FIRST_MS   1500  /* wait after the first failure; varied by up to a half */
+#define HERALD_FACTOR     3     /* factor between one wait and the next */
+#define HERALD_MIN_MS     1000  /* shortest wait; HERALD_MAX_MS is the longest */
 #define HERALD_MAX_MS     300000
 #define HERALD_REST_MS    (30 * 60 * 1000) /* wait after HERALD_TRIES tries, for a collector */
 #define HERALD_TOTAL_MS   (15 * 60 * 1000) /* the longest time that one herald runs */
@@ -39,7 +39,7 @@
 struct herald_result {
 	unsigned status;        /* 0: no answer */
 	bool retry;             /* another try may succeed */
-	int64_t retry_after_ms; /* as the receiver asks; -1: not asked */
+	int64_t retry_after_ms; /* wait that the receiver asks for; -1: none */
 	char error[200];        /* "": delivered. Must never contain the URL or a secret. */
 };
 
@@ -59,20 +59,20 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 /* Returns the time until the next try. `tries` includes the try that has just failed. 0: no more
  * tries. */
 uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries);
-/* As herald_retry_ms() for a part of a ledger. Returns 0 only if the collector rejects the content.
- * The ledger is kept, so it can be sent when the collector is repaired. */
+/* Like herald_retry_ms(), for a part of a ledger. Returns 0 only if the collector rejects the
+ * content. After any other error the part can be sent later, because the ledger is kept. */
 uint64_t herald_retry_otel_ms(const struct herald_result *r, unsigned tries);
 
-/* Delivers until the outbox is empty, or `deadline_ms` (clock_ms()). Receivers do not wait
- * for one another, because each request is a child process. */
+/* Delivers messages until the outbox is empty, or until `deadline_ms` (clock_ms()). A slow receiver
+ * does not delay the others, because each request is a child process. */
 int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_error *err);
-/* Sets *ret if a message waits and no herald is delivering it, because a herald died or its lease
+/* Sets *ret if a message waits and no herald is delivering it, because its herald died or the lease
  * ended. For commands that can start a herald. */
 int herald_due(struct session_store *ss, bool *ret, struct ssb_error *err);
 
-/* Must be called first in main(): a herald is this executable started again, because a store cannot
- * be used after a fork, and a new process inherits nothing from its starter. Returns the exit
- * status of a herald that has finished; -1: this process is not a herald. */
+/* Must be called first in main(), because a herald is this executable started again: a store cannot
+ * be used after a fork, and a new process inherits nothing from the process that starts it. Returns
+ * the exit status of a herald that has finished; -1: this process is not a herald. */
 int herald_role(char *const argv[]);
 /* Starts a detached herald. Returns -1 if that is impossible, or if the program does not call
  * herald_role(). Only one herald works for each state directory: a second one ends at once, and the

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "session/herald.h"
 
-/* The limits are in bytes. Receivers count characters, so texts are never too long for them. */
+/* Limits in bytes. Receivers count characters, and a text never has more characters than bytes. */
 #define SLACK_TEXT    3000 /* for a section, and for the message */
 #define SLACK_FIELD   2000
 #define PAGER_SUMMARY 1024
@@ -31,7 +31,7 @@ static const struct word {
 	{ "session_paused", "Session paused", "error" },
 	{ "session_expired", "Session expired", "error" },
 	{ "budget_alert", "Budget alert", "warning" },
-	{ NULL, "Session event", "warning" }, /* any other */
+	{ NULL, "Session event", "warning" }, /* any other event */
 };
 
 /* The event after parsing. */
@@ -76,7 +76,8 @@ static int event_read(struct herald_event *e, const char *body, struct ssb_error
 
 /* ---- text --------------------------------------------------------------- */
 
-/* Returns true for characters that are invisible or change how others are shown. */
+/* Returns true for a character that is invisible, or that changes how other characters are
+ * shown. */
 static bool is_unseen(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x061c || cp == 0x200e ||
@@ -170,7 +171,7 @@ static int body_json(const struct outbox_item *item, const struct herald_event *
 
 /* ---- Slack -------------------------------------------------------------- */
 
-/* `verbatim` keeps foreign text from becoming links or mentions. */
+/* Writes a text for Slack. `verbatim` prevents that foreign text becomes links or mentions. */
 static void slack_text(struct json *j, const struct buf *text)
 {
 	json_open(j, '{');

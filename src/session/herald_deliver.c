@@ -1,11 +1,11 @@
 /* herald_deliver.c - takes messages from the outbox and delivers them.
  *
- * One loop has the store. Each request is a child process that inherits nothing of the
- * store, and is killed if it does not return. A receiver gets one message at a time;
- * further ones wait here in their order, so that a slow or dead receiver delays no other. A
- * message that has waited here too long is dropped: its lease ends, and it is taken again.
- * The same happens to the messages of a herald that was killed, so a message can arrive
- * twice, with the same delivery id. */
+ * One loop uses the store. Each request is a child process that inherits nothing of the store, and
+ * is killed if it takes too long. A receiver gets one message at a time; further messages to it
+ * wait here in their order, so a slow or dead receiver delays no other receiver. A message that has
+ * waited here too long is dropped: its lease ends, and it is taken again later. The same happens to
+ * the messages of a herald that was killed. So a message can arrive twice, with the same delivery
+ * id. */
 #include "session/herald.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@
 #include "os/clock.h"
 
 #define LEASE_MS 60000
-#define HOLD_MS  40000                      /* after this time a request would exceed the lease */
+#define HOLD_MS  40000                      /* a request that begins later would exceed the lease */
 #define POST_MS  (HERALD_REQUEST_MS + 2000) /* after this time a child is killed */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* maximum delay until a new message is seen */
@@ -37,15 +37,15 @@ struct herald_held {
 	struct outbox_item item;
 	uint64_t taken_ms;
 	uint64_t begun_ms; /* start of its request */
-	pid_t pid;         /* of its request; 0: waiting */
+	pid_t pid;         /* child of its request; 0: waiting */
 	int fd;            /* the result arrives here */
 };
 
 struct herald {
 	struct session_store *ss;
 	uint64_t deadline_ms;
-	/* The messages, in the order in which they were taken. There is one extra place for a new
-	 * message while the one to be dropped is chosen. */
+	/* The messages, in the order in which they were taken. The last place is for a new message
+	 * while all others are used; one of the messages is then dropped. */
 	struct herald_held held[MAX_NOTIFY_HELD + 1];
 	size_t n;
 	size_t posts;
@@ -62,7 +62,7 @@ static void let_go(struct herald *h, size_t i)
 
 #define RESULT_FD 3
 
-/* Closes the store and the lock. */
+/* Runs in the child: closes the store and the lock, and sends the request. */
 static _Noreturn void post_child(const struct outbox_item *item, uint64_t deadline_ms, int fd,
                                  pid_t parent)
 {
@@ -101,7 +101,7 @@ static int post_start(struct herald *h, struct herald_held *m, struct ssb_error 
 	return 0;
 }
 
-/* `late` is true if the request has timed out: there is no result to read. */
+/* Ends a request. `late` is true if the request has timed out and has no result. */
 static void post_end(struct herald *h, struct herald_held *m, bool late, struct herald_result *ret)
 {
 	if (late || read(m->fd, ret, sizeof(*ret)) != (ssize_t)sizeof(*ret)) {
@@ -171,10 +171,9 @@ static bool is_stuck(const struct herald *h, size_t i)
 	return false;
 }
 
-/* Returns the message that is dropped to make room for a new one. It is the newest message that
- * waits for a stuck receiver, because it may block messages to others; dropping the newest one
- * keeps the order. Returns h->n if no receiver is stuck: then messages are delivered soon and room
- * becomes free. */
+/* Returns the index of the message to drop for a new one: the newest message that waits for a stuck
+ * receiver, because it uses a place that a message to another receiver could use. To drop the
+ * newest one keeps the order. If no receiver is stuck, returns h->n: a place becomes free soon. */
 static size_t in_the_way(const struct herald *h)
 {
 	for (size_t i = h->n; i > 0; i--) {
@@ -201,7 +200,7 @@ static int take_due(struct herald *h, struct ssb_error *err)
 		}
 		h->n++;
 		if (h->n > MAX_NOTIFY_HELD) {
-			let_go(h, in_the_way(h)); /* this may drop the new one */
+			let_go(h, in_the_way(h)); /* this may drop the new message */
 		}
 		if (start_waiting(h, err) != 0) {
 			return -1;
@@ -253,8 +252,8 @@ static int collect_items(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* Returns 1 if there is more to do, 0 if all is done. Looking into the outbox is cheap; taking a
- * message needs a transaction. */
+/* Does one turn. Returns 1 if more messages are left, 0 if none is left. To look into the outbox is
+ * cheap; to take a message needs a transaction. */
 static int run_turn(struct herald *h, struct ssb_error *err)
 {
 	int64_t wait = -1;

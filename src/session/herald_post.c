@@ -142,8 +142,9 @@ static void judge_reply(const struct curl_reply *reply, const struct buf *head,
 {
 	r->status = reply->status;
 	if (reply->status == 0) {
-		/* Tries again even for a bad certificate, which may be renewed. Nothing was sent,
-		 * and one wrong answer of the network must not cause the loss of a message. */
+		/* Tries again, even after a bad certificate, which may be renewed. Nothing was
+		 * sent, and one wrong answer of the network must not cause the loss of a
+		 * message. */
 		r->retry = true;
 		snprintf(r->error, sizeof(r->error), "%s", reply->why);
 		return;
@@ -191,14 +192,14 @@ static void send_request(const struct outbox_item *item, const struct buf *body,
 
 /* ---- a collector -------------------------------------------------------- */
 
-/* Returns true for an error of the content, which is permanent. Any other error may go away or be
- * repaired. */
+/* Returns true if the collector rejects the content, which is permanent. Any other error may go
+ * away or be repaired. */
 static bool is_final(unsigned status)
 {
 	return status == 400 || status == 413 || status == 422;
 }
 
-/* The text may contain parts of the server's answer. */
+/* Replaces all but printable ASCII, because the text may contain parts of the server's answer. */
 static void clean_text(char *s)
 {
 	for (; *s != '\0'; s++) {
@@ -289,7 +290,7 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 	delivery_id(item, &words);
 	if (item->kind == NOTIFY_JSON && item->secret != NULL &&
 	    sign_body(item, &body, &words, &err) != 0) {
-		ret->retry = true; /* the owner can repair it */
+		ret->retry = true; /* another try may succeed: the owner can repair it */
 		snprintf(ret->error, sizeof(ret->error), "%s", err.text);
 		return;
 	}

@@ -1,11 +1,12 @@
 /* keeper.c - a run inside a session: the caller's side.
  *
- * The keeper is a process next to the supervisor. The keeper has the store; the supervisor
- * has none, and loads none of its libraries. They talk by sandbox/govern.h. The keeper
- *  - asks the store whether the run may begin, before anything is built,
- *  - holds the control socket through which a kill or a pause reaches the run,
+ * The keeper is a process next to the supervisor. Only the keeper uses the store; the supervisor
+ * does not even load the store's libraries. They exchange the messages of sandbox/govern.h. The
+ * keeper
+ *  - asks the store whether the run may begin, before any part of the sandbox is built,
+ *  - has the control socket through which a kill or a pause reaches the run,
  *  - adds up what the run uses, and tells the supervisor to end or pause it,
- *  - learns of kills on other machines (PostgreSQL),
+ *  - gets the news of kills on other machines (PostgreSQL),
  *  - records the end.
  * If either process ends, the run ends: no skill runs unmetered. */
 #include <assert.h>
@@ -23,7 +24,7 @@
 #include "session/keeper.h"
 #include "session/keeper_priv.h"
 
-/* How long the caller waits for its keeper's last records. */
+/* How long the caller waits until its keeper has recorded the end. */
 #define LAST_MS    15000
 #define REFUSED_MS 1000
 
@@ -46,7 +47,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 		return 0;
 	}
 	*err = a.err;
-	/* The thing that was not found is the session or its store, not the skill's program. */
+	/* "Not found" means the session or its store here. The caller would take it for the skill's
+	 * program, so the code is changed. */
 	if (err->code == SSB_E_NOT_FOUND) {
 		err->code = SSB_E_POLICY;
 	}
@@ -56,8 +58,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 	return -1;
 }
 
-/* Makes the keeper a child of init. The keeper may outlive this call, and would become a zombie if
- * the caller continues. */
+/* Makes the keeper a child of init: the keeper may run longer than this call, and would then become
+ * a zombie of a caller that continues. */
 static _Noreturn void fork_away(const struct owner *o, const char *id, int sock, int caller)
 {
 	pid_t pid = fork();
@@ -88,7 +90,7 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	if (pid < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "session", "fork");
 	}
-	/* If the caller ignores SIGCHLD, waitpid() fails and the keeper's answer decides. */
+	/* If the caller ignores SIGCHLD, waitpid() fails; only the keeper's answer counts then. */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
@@ -98,8 +100,8 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	return 0;
 }
 
-/* Waits until the keeper closes its end of the socket: when the keeper has ended, or because the
- * store is slow. If the keeper could not record the end of the run, a later process does so
+/* Waits until the keeper closes its end of the socket, because it has ended or the store is slow.
+ * If the keeper could not record the end of the run, a later process records it
  * (session_close_lost()). */
 static void wait_for(int sock, int ms)
 {
@@ -116,8 +118,8 @@ static void wait_for(int sock, int ms)
 	}
 }
 
-/* Tells the keeper that sandbox_run() failed. If it did not fail, the supervisor has reported the
- * end. */
+/* Tells the keeper that sandbox_run() failed. Not needed after a success, because the supervisor
+ * has then reported the end. */
 static void tell_failure(int sock)
 {
 	struct govern_msg m = { .kind = KEEPER_FAILED };

@@ -1,5 +1,5 @@
-/* keeper_clients.c - clients of the control socket. Each client may make one request. A client that
- * is slow or silent uses one slot for a limited time, and does no other harm. */
+/* keeper_clients.c - clients of the control socket. Each client may make one request. A slow or
+ * silent client can only use one slot for a limited time. */
 #include <assert.h>
 #include <string.h>
 
@@ -27,15 +27,15 @@ static void send_reply(const struct keeper *k, struct keeper_client *c, enum liv
 	snprintf(r.session, sizeof(r.session), "%s", k->run.session);
 	snprintf(r.run_id, sizeof(r.run_id), "%s", k->run.run_id);
 	snprintf(r.why, sizeof(r.why), "%s", why);
-	/* If a client does not read, it gets no answer. */
+	/* A client that does not read gets no answer. */
 	(void)live_send(c->fd, &r, sizeof(r));
 	if (answer != LIVE_HEARD) {
 		own_close(&c->fd);
 	}
 }
 
-/* Returns a free slot, or that of a client that has not sent its request. NULL: all clients wait
- * for an answer. */
+/* Returns a free slot, or else the slot of a client that has not sent its request. NULL: all
+ * clients wait for an answer. */
 static struct keeper_client *find_slot(struct keeper *k)
 {
 	struct keeper_client *silent = NULL;
@@ -100,7 +100,7 @@ static void begin_request(struct keeper *k, struct keeper_client *c, const struc
 		} else if (!k->paused && !k->pause_sent) {
 			send_reply(k, c, LIVE_DONE, "");
 		} else {
-			k->look_due = true; /* the store decides whether it may resume */
+			k->look_due = true; /* the store decides whether the run may resume */
 		}
 		break;
 	case LIVE_OPS:

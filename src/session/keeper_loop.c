@@ -14,11 +14,11 @@
 #define TURN_MESSAGES 64    /* messages of the supervisor that are read at one time */
 #define STORE_MS      1000  /* maximum time between two queries to the store */
 #define RETRY_MS      500   /* wait after the store did not answer */
-#define LOSS_MS       10000 /* the store is lost after this time */
+#define LOSS_MS       10000 /* after this time without an answer the store counts as lost */
 #define FORCE_MS      60    /* time in which the supervisor must end the run */
 #define EXPIRED_MS    2000  /* time in which the store must report that the session expired */
-#define CALLER_MS     2000  /* how long the caller waits for the record of the end */
-#define LAST_MS       60000 /* how long the keeper tries to record the end */
+#define CALLER_MS     2000  /* time for which the caller waits for the record of the end */
+#define LAST_MS       60000 /* time for which the keeper tries to record the end */
 #define SEND_AGAIN_MS 20
 #define HOUR_MS       3600000
 
@@ -37,18 +37,18 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
 	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
-		return; /* the supervisor was already told to end it, at this time or earlier */
+		return; /* the supervisor must already end it, at this time or earlier */
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);
-	/* If the supervisor cannot be told, force_at still applies. */
+	/* If the message cannot be sent, the keeper ends the run at force_at. */
 	(void)tell_supervisor(k, &m);
 	k->killing = true;
 	k->force_at = at;
 }
 
-/* Tells the supervisor to stop or resume the run. It is called again until the message could be
- * sent. */
+/* Tells the supervisor to stop or resume the run. If the message cannot be sent, the next call
+ * tries again. */
 static void set_pause(struct keeper *k)
 {
 	bool want = k->paused || k->held;
@@ -128,7 +128,8 @@ static void hear_message(struct keeper *k, const struct govern_msg *m)
 	}
 }
 
-/* The supervisor ended without a report, so the keeper ends the remaining processes of the run. */
+/* Called when the supervisor has ended without a report: the keeper ends the remaining
+ * processes. */
 static void note_gone(struct keeper *k)
 {
 	k->silent = true;
@@ -197,8 +198,8 @@ static void hear_store(struct keeper *k, const struct clerk_word *w)
 	} else if (w->wish == WISH_PAUSE && !k->paused) {
 		keeper_pause(k);
 	} else if (w->looked && w->wish == WISH_GO && k->paused && k->given_at > k->paused_at) {
-		/* This answer belongs to a question that was asked after the pause. An older answer
-		 * cannot include the pause. */
+		/* The store was asked after the pause, so its answer includes the pause. An older
+		 * answer must not resume the run. */
 		k->paused = false;
 	}
 	if (w->wish != WISH_GO || !w->looked) {
@@ -231,7 +232,7 @@ static void give_task(struct keeper *k, enum clerk_task_kind kind)
 	clerk_give(k->clerk, &k->task);
 }
 
-/* Gives the clerk the next task, if any. */
+/* Gives the clerk the next task, if there is one. */
 static void ask_store(struct keeper *k)
 {
 	uint64_t now = clock_ms();
@@ -292,7 +293,7 @@ static void keep_time(struct keeper *k)
 		k->force_at = now + FORCE_MS;
 	}
 	if (k->over && now >= k->over_at + CALLER_MS) {
-		own_close(&k->sup); /* the store may need longer than the caller waits */
+		own_close(&k->sup); /* do not keep the caller waiting for a slow store */
 	}
 	set_pause(k);
 	keeper_clients_drop_late(k);
@@ -303,7 +304,7 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The timeout for poll(). */
+/* Returns the timeout for poll(). */
 static int wait_ms(const struct keeper *k)
 {
 	uint64_t now = clock_ms();
@@ -334,7 +335,7 @@ static bool is_finished(struct keeper *k)
 	if (!k->over) {
 		return false;
 	}
-	/* Other runs of the session may still be ending. */
+	/* The actor may still be ending other runs of the session. */
 	return (k->end_stored && !clerk_acts(k->clerk)) || now >= k->over_at + LAST_MS;
 }
 
@@ -366,7 +367,7 @@ static void run_turn(struct keeper *k)
 		p[AT_CLIENTS + i] = (struct pollfd){ .fd = k->clients[i].fd, .events = POLLIN };
 	}
 	(void)poll(p, AT_FIXED + MAX_LIVE_CLIENTS, wait_ms(k));
-	/* Clients that want the run ended or stopped come first. */
+	/* Requests to end or stop the run have priority. */
 	hear_clients(k, p);
 	if (p[AT_CLERK].revents != 0 && clerk_take(k->clerk, &w)) {
 		hear_store(k, &w);

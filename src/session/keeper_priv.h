@@ -5,7 +5,7 @@
  *   keeper_loop.c     listens to supervisor, store and clock; commands the supervisor
  *   keeper_clients.c  the control socket
  *
- * * The keeper is one loop that never blocks. Threads talk to the store (clerk.h). */
+ * The keeper is one loop that never blocks. Only its threads use the store (clerk.h). */
 #ifndef SESSION_KEEPER_PRIV_H
 #define SESSION_KEEPER_PRIV_H
 
@@ -18,8 +18,8 @@ struct keeper_answer {
 	struct ssb_error err;
 };
 
-/* A message in addition to those of govern.h. It means that sandbox_run() failed; msg.ended
- * contains the status. */
+/* Message kind in addition to those of govern.h: sandbox_run() failed. msg.ended contains the
+ * status. */
 #define KEEPER_FAILED 0x1000U
 
 struct keeper_client {
@@ -31,11 +31,11 @@ struct keeper_client {
 
 struct keeper {
 	const struct owner *owner;
-	struct session_store *ss; /* only the clerk may use it once there is one */
+	struct session_store *ss; /* once a clerk exists, only the clerk may use it */
 	struct clerk *clerk;
 	struct session_run run;
 	struct tally tally;
-	int sup;     /* the supervisor's socket; open until the caller may stop waiting */
+	int sup;     /* the supervisor's socket; the caller waits until it is closed */
 	bool silent; /* the supervisor sends nothing more */
 	int sup_pid; /* pidfd */
 	int dir;
@@ -44,7 +44,7 @@ struct keeper {
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
 	/* for the store */
 	struct clerk_word word; /* the last answer that has `stored` set */
-	struct clerk_task task; /* the last one given */
+	struct clerk_task task; /* task that was given last */
 	bool given;             /* the task has no answer yet */
 	uint64_t given_at;
 	uint64_t next_at;  /* the store is asked again at this time at the latest */
@@ -59,7 +59,7 @@ struct keeper {
 	bool pause_sent;
 	bool stands;
 	bool killing;
-	uint64_t force_at; /* when the keeper itself kills the init */
+	uint64_t force_at; /* time at which the keeper itself kills the init */
 	uint64_t expired_at;
 	/* for the end */
 	bool dead; /* every process of the run is dead */

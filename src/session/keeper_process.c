@@ -1,7 +1,8 @@
-/* keeper_process.c - the process of the keeper: detaches it from its caller, and begins the run. Of
- * the caller's fds it keeps only one socket: a process that waits for the end of a pipe must not
- * have to wait for the keeper. The keeper ignores the signals of a terminal, which are for the run.
- */
+/* keeper_process.c - the process of the keeper: detaches it from its caller, and begins the run.
+ *
+ * The keeper keeps only one socket of the caller's fds: if it kept a pipe, a process that waits for
+ * the end of the pipe would wait for the keeper. The keeper ignores the signals of a terminal,
+ * which are for the run. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +47,8 @@ static int settle_fds(int sock, int caller, struct ssb_error *err)
 	return 0;
 }
 
-/* The keeper must end only when the run ends. Neither a terminal nor a shutdown that asks all
- * processes to end may end it earlier. */
+/* The keeper must end only when the run ends. A terminal, or a shutdown that sends signals to all
+ * processes, must not end it earlier. */
 static void settle_signals(void)
 {
 	static const int IGNORED[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
@@ -125,7 +126,8 @@ static _Noreturn void leave_process(struct keeper *k, int status)
 	_exit(status);
 }
 
-/* A refusal may end the whole session. Then the session's other runs must be ended, too. */
+/* Refuses the run. The refusal may end the whole session, so its decision is enforced, which ends
+ * the session's other runs. */
 static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };

@@ -1,5 +1,4 @@
-/* ledger_otlp.c - writes the lines of a ledger as OpenTelemetry logs and spans. See
- * ledger_otlp.h. */
+/* ledger_otlp.c - writes the lines of a ledger as OpenTelemetry logs and spans. */
 #include "session/ledger_otlp.h"
 
 #include <stdio.h>
@@ -83,8 +82,8 @@ static const char *event_name(const char *kind, char out[NAME_SIZE])
 	return out;
 }
 
-/* The id is the same for every attempt, and can be computed by anyone who knows the
- * session. It is never all zeros, which would mean "no id". */
+/* Makes an id. It is the same for every try, and any program that knows the session can compute it.
+ * It is never all zeros, because that would mean "no id". */
 static void make_id(uint8_t *ret, size_t size, const char *what, const char *session)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -142,8 +141,8 @@ static const char *attribute_of(const char *member)
 	return member;
 }
 
-/* Writes {"pii": 3} as the array ["pii=3"], because the names come from others and must not become
- * keys. */
+/* Writes {"pii": 3} as the array ["pii=3"]. Agents and skills choose these names, so the names must
+ * not become keys. */
 static void put_counts(struct otlp *w, const char *key, const struct line *l,
                        const struct json_node *object)
 {
@@ -179,7 +178,7 @@ static void put_snapshot(struct otlp *w, const struct line *l)
 	}
 }
 
-/* If `event` is true, also writes the number and the kind of the line. */
+/* Writes the attributes of a line. If `event` is true, also writes the line's number and kind. */
 static void put_attributes(struct otlp *w, const struct line *l, bool event)
 {
 	for (const struct json_node *n = json_first(&l->doc, l->top); n != NULL;
@@ -220,10 +219,10 @@ struct writing {
 	const struct outbox_item *item;
 	const struct otel_config *c;
 	struct ids ids;
-	/* for a span */
+	/* only for a span */
 	int64_t end_us;
 	bool over;  /* the end of the session was found */
-	bool ended; /* lines after the end are skipped */
+	bool ended; /* the end of the session was written; later lines are skipped */
 	bool good;
 	char reason[SESSION_REASON];
 	size_t events;
@@ -296,8 +295,7 @@ static void find_end(void *arg, const struct line *l)
 	}
 }
 
-/* Writes the facts of a session: its plan from the first line, and its result from the last
- * line. */
+/* Writes the facts of a session: its policy from the first line, its result from the last line. */
 static void put_facts(void *arg, const struct line *l)
 {
 	static const char *const FIRST[] = { "parent", "policy_version", "policy_digest",

@@ -24,7 +24,8 @@
 
 #define WHERE   "session"
 #define BACKLOG 64
-/* Between bind() and listen() a socket looks abandoned, so only old ones are removed. */
+/* Between bind() and listen() a new socket looks abandoned, so only sockets older than this are
+ * removed. */
 #define STALE_S 60
 
 static int dir_check(int fd, const char *path, struct ssb_error *err)
@@ -82,7 +83,7 @@ static uint32_t tag_of(int dir_fd)
 	struct stat st = { 0 };
 
 	(void)fstat(dir_fd, &st);
-	/* Fibonacci hashing gives distant results for numbers that are close. */
+	/* Fibonacci hashing: numbers that are close give distant results. */
 	return (uint32_t)((st.st_ino * 0x9E3779B97F4A7C15ULL + st.st_dev) >> 32);
 }
 

@@ -1,15 +1,15 @@
-/* live.h - the control sockets of the running runs: <state_dir>/live/NAME, one for each
- * keeper, SOCK_SEQPACKET.
+/* live.h - the control sockets of the running runs: <state_dir>/live/NAME, one for each keeper,
+ * SOCK_SEQPACKET.
  *
  *   client: struct live_request   ping, kill, pause, resume
- *   keeper: LIVE_HEARD            at once: the keeper is there and has begun
- *           LIVE_DONE             the run is dead; is stopped; goes on
- *        or LIVE_REFUSED          with the reason
- *        or LIVE_OTHER            alone: its run is not in that session
+ *   keeper: LIVE_HEARD            at once: the keeper has received the request
+ *           LIVE_DONE             later: the run is dead, is stopped, or continues
+ *        or LIVE_REFUSED          later: with the reason
+ *        or LIVE_OTHER            the only answer: the run is not in the session
  *
- * The directory belongs to the owner alone, and keepers accept only the owner's uid and
- * root. Names are random. Paths are used relative to a held directory, whose own path may
- * be too long for the address of a socket. */
+ * The directory belongs to the owner alone, and keepers accept only the owner's uid and root. Names
+ * are random. Paths are relative to an open directory, because the directory's own path may be too
+ * long for the address of a socket. */
 #ifndef SESSION_LIVE_H
 #define SESSION_LIVE_H
 
@@ -26,7 +26,7 @@ enum live_answer { LIVE_HEARD, LIVE_DONE, LIVE_REFUSED, LIVE_OTHER };
 struct live_request {
 	uint32_t version;
 	uint32_t op;
-	uint64_t grace_ms; /* kill: SIGTERM first */
+	uint64_t grace_ms; /* for a kill: time between SIGTERM and SIGKILL */
 	/* The request concerns the run only if the run is in this session or in a descendant; the
 	 * keeper knows its session and all ancestors. "": any session. */
 	char session[SESSION_ID];
@@ -45,7 +45,7 @@ struct live_reply {
 
 /* Opens the directory, and makes it first if `make` is true. *ret_fd is a new O_PATH fd. */
 int live_dir(const char *state_dir, bool make, int *ret_fd, struct ssb_error *err);
-/* Makes a listening socket under a new random name. *ret_fd is new. */
+/* Makes a listening socket with a new random name. *ret_fd is new. */
 int live_listen(int dir_fd, char ret_name[LIVE_NAME], int *ret_fd, struct ssb_error *err);
 /* Accepts the next client. Returns a new non-blocking fd, or -1 if there is no client or the client
  * is not allowed. */
@@ -59,8 +59,8 @@ int live_send(int fd, const void *msg, size_t size);
  * invalid message. `msg` must be a live_request or live_reply of `size` bytes. */
 int live_recv(int fd, void *msg, size_t size);
 bool live_name_valid(const char *name);
-/* Returns true if the socket is or was in this directory. Other owners of the same machine, who may
- * share a store, have their own directories. */
+/* Returns true if the socket is or was in this directory. Other owners on the same machine have
+ * their own directories, even if they share a store. */
 bool live_name_here(int dir_fd, const char *name);
 /* Removes sockets on which no process is listening. */
 void live_tidy(int dir_fd);
