@@ -1,5 +1,5 @@
-/* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is
- * over are expired first, so none is shown as running. Callbacks are called after the
+/* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is over are
+ * expired first, so that none of them is shown as active. Callbacks are called after the
  * transaction, so that they may be slow. */
 #include <inttypes.h>
 #include <string.h>
@@ -136,8 +136,8 @@ static bool read_run(const struct db_value *v, size_t n, struct session_run *ret
 	    !store_number(&v[9], 0, INT64_MAX, &r.begun_us)) {
 		return false;
 	}
-	/* The socket is opened relative to a directory of ours, so its name must not contain a
-	 * slash. */
+	/* The name must not contain a slash, because the socket is opened relative to the directory
+	 * of live.h. */
 	if (strchr(r.socket, '/') != NULL) {
 		return false;
 	}
@@ -247,7 +247,7 @@ int session_counts(struct session_store *ss, const char *id, session_count_fn *f
 
 struct page {
 	struct buf text;
-	size_t ends[LEDGER_PAGE]; /* the end of each line */
+	size_t ends[LEDGER_PAGE]; /* end of each line in the buffer */
 	size_t n;
 };
 
@@ -331,7 +331,7 @@ static int known_row(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Compares the hash at the end of the line. */
+/* Compares `hash` with the hash at the end of the line. */
 static int known_line(void *arg, const struct db_value *v, size_t n)
 {
 	struct known *k = arg;

@@ -8,7 +8,7 @@
 
 /* ---- decimals ------------------------------------------------------------ */
 
-#define KEPT_DIGITS  18 /* significant digits that are kept; fits 64 bits */
+#define KEPT_DIGITS  18 /* significant digits that are kept; the number then fits 64 bits */
 #define MAX_EXPONENT 1000000
 
 __extension__ typedef unsigned __int128 wide;
@@ -141,7 +141,7 @@ bool money_parse(const char *s, micros *ret, const char **ret_why)
 	return refuse_amount(ret_why, "is more than 1000000000 dollars");
 }
 
-/* Splits into whole dollars and millionths, without overflow for any number. */
+/* Splits an amount into whole dollars and millionths. Cannot overflow. */
 static const char *split_amount(micros m, uint64_t *ret_dollars, uint64_t *ret_rest)
 {
 	uint64_t v = m < 0 ? 0 - (uint64_t)m : (uint64_t)m;

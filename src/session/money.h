@@ -9,12 +9,12 @@
 typedef int64_t micros; /* millionths of a dollar */
 
 #define MICROS_PER_DOLLAR 1000000
-#define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* more is refused */
+#define MAX_MICROS        (1000000000LL * MICROS_PER_DOLLAR) /* larger amounts are refused */
 #define MONEY_TEXT        32
 
 /* Parses "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and at most
- * MAX_MICROS. Returns false for any other text (negative, "nan", finer, more). Then *ret_why, if
- * not NULL, is the reason, for people. */
+ * MAX_MICROS. Returns false for any other text (negative, "nan", finer, more). *ret_why (if not
+ * NULL) is then the reason, for people. */
 bool money_parse(const char *s, micros *ret, const char **ret_why);
 
 /* Writes "$0.50", "$0.0021": at least two places, without further zeros. Returns `out`. */
@@ -25,10 +25,11 @@ const char *money_show(micros m, char out[MONEY_TEXT]);
 struct decimal { /* digits x 10^exponent */
 	uint64_t digits;
 	long exponent;
-	bool cut; /* further digits other than 0 were dropped */
+	bool cut; /* more digits than fit were dropped, and not all of them were 0 */
 };
 
-/* Parses "5", "0.50", ".5", "1.5e-3": without a sign, a leading zero or anything around it. */
+/* Parses "5", "0.50", ".5", "1.5e-3". Refuses signs, leading zeros, and any text before or after
+ * the number. */
 bool decimal_parse(const char *s, size_t len, struct decimal *ret);
 
 enum decimal_fit {

@@ -22,8 +22,7 @@ static void put_time(struct json *j, const struct call *c)
 	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
 }
 
-/* Writes the event in a form for all receivers; herald_body() makes the form for each receiver from
- * it. */
+/* Writes the event as JSON. herald_body() makes the form for each receiver from it. */
 static int put_event(struct call *c, const struct row *row, enum event_kind event,
                      const char *reason, struct buf *out, struct ssb_error *err)
 {
@@ -130,7 +129,8 @@ static void taken_done(struct taken *t)
 	outbox_item_done(&t->item);
 }
 
-/* Returns 1 if this process got `t`, 0 if another process took it, 2 if there is no message. */
+/* Tries to take the next message. Returns 1 if this process got it, 0 if another process took it, 2
+ * if there is no message. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -181,7 +181,7 @@ int outbox_first(void *arg, const struct db_value *v, size_t n)
 {
 	int64_t *first = arg;
 
-	/* If there is no message, the only row has no number. */
+	/* If there is no message, the query returns one row with NULL. */
 	return n == 1 && (v[0].type == DB_NULL || store_number(&v[0], 0, INT64_MAX, first)) ? 0
 	                                                                                    : -1;
 }
@@ -217,7 +217,7 @@ static void put_place(struct json *j, const char *url)
 	json_strn(j, url, len + strcspn(url + len, "/?#"));
 }
 
-/* Writes the event that the message reports. */
+/* Writes the name of the event that the message reports. */
 static void put_told(struct json *j, const char *body)
 {
 	struct json_doc doc = { 0 };

@@ -1,4 +1,4 @@
-/* place.c - identifies this machine and its processes, and reliably ends a run. See place.h. */
+/* place.c - identifies this machine and its processes, and reliably ends a run. */
 #include "session/place.h"
 
 #include <assert.h>
@@ -43,7 +43,8 @@ static int first_line(const char *path, char *out, size_t size)
 	return 0;
 }
 
-/* Machine ids should stay private, and a hash is enough to distinguish machines. */
+/* Writes a part of the id's hash. Machine ids should stay private, and the hash is enough to
+ * distinguish machines. */
 static void hash_mark(const char *id, char ret[MARK + 1])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -94,7 +95,8 @@ bool place_same(const struct session_run *a, const struct session_run *b)
 
 bool place_restarted(const struct session_run *run, const struct session_run *here)
 {
-	/* Processes in another pid namespace of the same boot may still be alive. */
+	/* The boot must be another one: in the same boot, processes in another pid namespace may
+	 * still be alive. */
 	return strcmp(run->host, here->host) == 0 &&
 	       strncmp(run->boot_id, here->boot_id, MARK) != 0;
 }
@@ -144,7 +146,7 @@ static bool is_first(pid_t pid)
 	return last != NULL && strcmp(last + 1, "1") == 0;
 }
 
-/* Reads "4711 4712 ...". */
+/* Reads the pids of the children, as "4711 4712 ...". */
 static int read_children(pid_t init, char *out, size_t size)
 {
 	char path[64];
@@ -189,7 +191,8 @@ static bool is_stuck(pid_t pid)
 	return read_stat(pid, &state, &parent) == 0 && state == 'D';
 }
 
-/* All processes of a run are in one control group, which is found through the first child. */
+/* Thaws the run. All its processes are in one control group, which is found through the first
+ * child. */
 static void thaw_group(pid_t init)
 {
 	char list[64];
@@ -217,8 +220,8 @@ static void thaw_group(pid_t init)
 	}
 }
 
-/* The child may have been reaped since it was listed, and its pid reused. So the process of the
- * pidfd is ended only if it is still a child of the init. */
+/* Ends a child. It may have been reaped since it was listed, and its pid reused, so the process of
+ * the pidfd is ended only if it is still a child of the init. */
 static void end_child(pid_t pid, pid_t init)
 {
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
@@ -230,8 +233,9 @@ static void end_child(pid_t pid, pid_t init)
 	}
 }
 
-/* Orphans become children of this init, too. So this repeats until there are no children, or until
- * all children are dead and the init does not reap them. */
+/* Ends all descendants. The orphans of dead children become children of this init, too. So this
+ * repeats until there are no children, or until all children are dead and the init does not reap
+ * them. */
 static void end_children(pid_t init)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -261,7 +265,7 @@ int place_end(int pidfd, pid_t init)
 	if (place_kill(pidfd) != 0) {
 		return -1;
 	}
-	thaw_group(init); /* after SIGKILL a thawed process only dies */
+	thaw_group(init); /* after SIGKILL, so a thawed process can only die */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* policy.c - loads session.yaml: defaults, memory, the file, durations. The tables of its
- * keys are in policy_fields.c. */
+/* policy.c - loads session.yaml: defaults, memory, the file, durations. policy_fields.c has the
+ * tables of the keys. */
 #include "session/policy.h"
 
 #include <assert.h>
@@ -68,7 +68,7 @@ int session_policy_init(struct session_policy *p, struct ssb_error *err)
 	                             : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 }
 
-/* Wiped, because it may contain routing keys and tokens of webhooks. */
+/* Wipes the text, because it may contain routing keys or tokens of webhooks. */
 static void wipe_free(char *s)
 {
 	if (s != NULL) {
@@ -102,7 +102,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
 	assert(diags != NULL);
-	/* Uses its own list, because the caller's list may contain findings of another file. */
+	/* A separate list, because the caller's list may contain findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct policy_draft d = { .on_threshold = ACT_KILL };
@@ -125,7 +125,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 static int load_bytes(const char *path, struct buf *out, struct ssb_error *err)
 {
 	const struct owner us = { .uid = geteuid() };
-	/* O_NONBLOCK: if the path is a FIFO, it must cause an error and not block. */
+	/* O_NONBLOCK: a FIFO must cause an error and must not block. */
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && errno == ELOOP) {

@@ -1,5 +1,5 @@
-/* policy.h - what a session may spend and do: session.yaml. skillsandbox-session(5)
- * describes the format. */
+/* policy.h - the policy of a session (session.yaml): how much money, time and actions it may use.
+ * skillsandbox-session(5) describes the format. */
 #ifndef SESSION_POLICY_H
 #define SESSION_POLICY_H
 
@@ -54,7 +54,7 @@ struct session_policy {
 	/* session */
 	uint64_t max_duration_ms;
 	uint64_t max_actions;
-	/* limits; limits.violations and violations.thresholds fill this one list */
+	/* limits; `thresholds` has the items of limits.violations and of violations.thresholds */
 	struct session_limit limits[SESSION_METERS];
 	struct session_limit all_violations; /* limits.violations.total */
 	struct session_threshold *thresholds;
@@ -76,14 +76,14 @@ struct session_policy {
 int session_policy_init(struct session_policy *p, struct ssb_error *err);
 void session_policy_done(struct session_policy *p); /* accepts a zeroed one */
 
-/* Initialises and fills `ret`, which the caller must release with session_policy_done(),
- * even after a failure. `diags` must not be NULL and gets all findings. For any error in the file
+/* Initialises and fills `ret`, which the caller must release with session_policy_done(), also after
+ * a failure. All findings are added to `diags`, which must not be NULL. For any error in the file
  * the code is SSB_E_POLICY. */
 int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags,
                          struct ssb_error *err);
-/* Loads the file `path`, which must not be a symlink. If `path` is NULL, the result is that of an
- * empty file. Otherwise as session_policy_parse(). */
+/* Loads the file `path`, which must not be a symlink. Otherwise like session_policy_parse(). If
+ * `path` is NULL, the result is the policy of an empty file. */
 int session_policy_load(const char *path, struct session_policy *ret, struct ssb_diags *diags,
                         struct ssb_error *err);
 

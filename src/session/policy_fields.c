@@ -1,5 +1,5 @@
-/* policy_fields.c - the format of session.yaml as tables, one per level. All keys of the known
- * schema are here; skillsandbox-session(5) says which keys we added. */
+/* policy_fields.c - the format of session.yaml as tables, one per level. skillsandbox-session(5)
+ * says which keys are from the known schema, and which are additions. */
 #include "session/policy_priv.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 
 /* ---- limits -------------------------------------------------------------- */
 
-/* Reads a number, or a mapping that also says what happens. */
+/* Reads a limit: a number, or a mapping with a number and the reaction. */
 static void read_limit(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct session_limit *l = at;
@@ -121,8 +121,8 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 
 #define N_COUNTED (CLASS_COUNT + EV_COUNT + 1)
 
-/* Returns true if the key is a class, a kind of event or the total: the runtime itself counts
- * these. */
+/* Returns true if the key is a threat class, a kind of event or the total. The runtime itself
+ * counts these. */
 static bool is_counted(struct ctx *c, const struct ynode *n)
 {
 	const char *names[N_COUNTED] = { [N_COUNTED - 1] = ANY_VIOLATIONS };
@@ -166,7 +166,8 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 		if (strcmp(i->key, ANY_VIOLATIONS) == 0) {
 			d->p.all_violations = l;
 		} else {
-			/* The limit is the highest allowed count, so the threshold is one more. */
+			/* The limit is the highest allowed count, but a threshold is the count that
+			 * acts. */
 			uint64_t count = l.max == SESSION_NO_LIMIT ? l.max : l.max + 1;
 			add_threshold(c, i, &d->p, count, l.act);
 		}

@@ -16,7 +16,7 @@
 enum format { FORMAT_SLACK, FORMAT_JSON };
 static const char *const FORMATS[] = { "slack", "json" };
 
-/* An item, with the members that the file has. */
+/* An item while it is read. The members that the file does not have are NULL or -1. */
 struct item {
 	char *webhook;
 	char *pagerduty;
@@ -40,7 +40,7 @@ static void item_done(struct item *i)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Paths of webhooks contain tokens, so findings do not repeat the URL. */
+/* Reads a URL. Findings do not repeat it, because the paths of webhooks contain tokens. */
 static void read_url(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	struct otlp_target t = { 0 };
@@ -81,14 +81,14 @@ static void read_format(struct ctx *c, const struct ynode *n, const struct field
 	}
 }
 
-/* The process that opens the file has no known directory or home, so the path must be
- * absolute. */
+/* Refuses a relative path: the directory and the home of the process that opens the file are not
+ * known. */
 static const char *check_absolute(const char *s, char **ret)
 {
 	return s[0] == '~' ? "begins with \"~\"; write the absolute path" : check_path(s, ret);
 }
 
-/* A relative path, which the known schema allows, is taken relative to a directory of ours. */
+/* Accepts a relative path, because the known schema allows it. It is below <state_dir>/exports. */
 static const char *check_export(const char *s, char **ret)
 {
 	auto_free char *rooted = NULL;
@@ -155,7 +155,7 @@ static bool is_loopback(const char *host)
 	return false;
 }
 
-/* Without TLS any machine on the way can read and forge the messages. */
+/* Refuses a URL without TLS, because any machine on the way could read and forge the messages. */
 static bool url_is_safe(struct ctx *c, const struct ynode *item, const char *key, const char *url,
                         bool allow_http)
 {

@@ -5,7 +5,7 @@
 #include "manifest/levels.h"
 #include "session/policy.h"
 
-/* ---- the tree of a session.yaml into a struct session_policy ---- */
+/* ---- reading the tree of a session.yaml into a struct session_policy ---- */
 
 /* A policy while it is read. It also contains the values that cannot be set before the whole file
  * was read. */
@@ -14,8 +14,8 @@ struct policy_draft {
 	enum session_act on_threshold; /* for thresholds without on_threshold */
 };
 
-/* Fills `d`, which must contain the defaults, from the root of a file. Every finding is added to
- * the report. Returns false only if memory is exhausted. */
+/* Fills `d`, which must contain the defaults, from the root of a file. Adds every finding to the
+ * report. Returns false only if memory is exhausted. */
 bool policy_fields_read(const struct report *rep, const struct ynode *root, struct policy_draft *d);
 
 /* policy_items.c: row readers for the lists in kill_switch and audit. `at` must be the

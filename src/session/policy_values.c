@@ -1,4 +1,4 @@
-/* policy_values.c - readers of single values of session.yaml. See policy_priv.h. */
+/* policy_values.c - readers of single values of session.yaml. */
 #include "session/policy_priv.h"
 
 #include <inttypes.h>
@@ -98,7 +98,7 @@ void policy_read_seconds(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
-/* Returns true for a text such as "10MB", with at least a digit and a letter. */
+/* Returns true for a text such as "10MB", with at least one digit and one letter. */
 static bool has_unit(const struct ynode *n)
 {
 	size_t len = n->kind == YNODE_SCALAR && !n->bad ? strlen(n->text) : 0;

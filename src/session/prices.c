@@ -1,6 +1,7 @@
-/* prices.c - the owner's prices.yaml overrides the built-in data/prices.yaml: a model of
- * the same name is replaced, others are added. The file decides what a budget is worth, so
- * it must belong to the owner like policy.yaml. */
+/* prices.c - the prices of models: data/prices.yaml, which is built in, and the owner's
+ * prices.yaml. A model in the owner's file replaces the built-in model of the same name, or is
+ * added. The owner's file decides what a budget is worth, so it must belong to the owner, like
+ * policy.yaml. */
 #include "session/prices.h"
 
 #include <assert.h>
@@ -131,7 +132,7 @@ static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
 	}
-	/* O_NONBLOCK: if the path is a FIFO, it must cause an error and not block. */
+	/* O_NONBLOCK: a FIFO must cause an error and must not block. */
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return 0;

@@ -1,4 +1,4 @@
-/* prices.h - what the tokens of a model cost: a built-in list, which the owner's
+/* prices.h - the prices of models: a built-in list, which the owner's
  * ~/.config/skillsandbox/prices.yaml overrides. */
 #ifndef SESSION_PRICES_H
 #define SESSION_PRICES_H

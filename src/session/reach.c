@@ -1,5 +1,5 @@
 /* reach.c - changes the state of a session and of its descendants. Kill, expiry, completion and
- * pause reach all descendants. Resume reaches those that the same pause paused. */
+ * pause change all descendants. Resume changes the descendants that the same pause paused. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -44,8 +44,8 @@ static int put_line(struct call *c, struct row *row, const struct row *by, size_
 	return entry_end(c, row, err);
 }
 
-/* Returns the time until which runs may continue. A kill by a policy gives them its grace, even if
- * they learn of the kill later. */
+/* Returns the time until which runs may continue. If a policy kills the session, its runs get the
+ * policy's grace, even if they learn of the kill later. */
 static int64_t runs_until(const struct call *c, const struct row *by)
 {
 	const uint64_t most = MAX_GRACE_SECONDS * 1000;
@@ -78,7 +78,7 @@ static int enter_state(struct call *c, struct row *row, enum session_state to, c
 struct beneath {
 	struct call *c;
 	int64_t of;
-	size_t before; /* number of others already in memory */
+	size_t before; /* number of rows that c->others already had */
 	size_t damaged;
 	bool failed;
 };
@@ -146,7 +146,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	struct ssb_error why = { 0 };
 	struct row row;
 
-	/* A damaged session must not prevent the others from ending. */
+	/* A damaged session must not prevent the end of the other sessions. */
 	if (row_read(v, n, &row, &why) != 0) {
 		b->damaged++;
 		return 0;
@@ -180,7 +180,7 @@ static int load_beneath(struct call *c, const struct row *of, size_t *ret_damage
 	}
 	for (size_t i = b.before; i < c->n_others; i++) {
 		struct ssb_error why = { 0 };
-		/* Without its policy no message is sent, but the session still ends. */
+		/* If the policy cannot be read, no message is sent, but the session still ends. */
 		(void)row_policy(c->ss, c->others[i], &why);
 	}
 	*ret_damaged = b.damaged;

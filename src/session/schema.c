@@ -1,11 +1,11 @@
-/* schema.c - the statements that make the tables. See schema.h. */
+/* schema.c - the statements that make the tables. */
 #include "session/schema.h"
 
 #include <stddef.h>
 
-/* An INTEGER PRIMARY KEY gets its numbers automatically in SQLite, but not in PostgreSQL: so each
- * driver replaces the word SERIAL. WITHOUT ROWID is for SQLite: a row is then written to one page,
- * instead of one page of the table and one of its key's index. */
+/* SQLite numbers an INTEGER PRIMARY KEY automatically, PostgreSQL does not, so each driver replaces
+ * the word SERIAL. WITHOUT ROWID is for SQLite: a new row then changes one page, instead of a page
+ * of the table and a page of its key's index. */
 const char *const SESSION_SCHEMA[] = {
 	"CREATE TABLE sessions (n SERIAL, id TEXT NOT NULL UNIQUE, parent BIGINT NOT NULL,"
 	" root BIGINT NOT NULL, depth BIGINT NOT NULL, agent TEXT NOT NULL, policy TEXT NOT NULL,"

@@ -1,13 +1,14 @@
-/* send.c - ledgers to collectors: how far each collector has got, and what comes next.
+/* send.c - sends ledgers to collectors: remembers how much of a ledger each collector has, and
+ * chooses the next lines.
  *
- * An export adds no cost to a ledger line. A row says up to which line a collector has the
- * ledger, and the herald compares it with the end of the ledger. The row advances in the
- * transaction that records that a request was accepted. So a herald that dies causes some
- * lines to be sent again, but none to be left out. When the session is over and all lines
- * are sent, its span is sent and the row is closed; a later line opens it again.
+ * An export adds no cost to a ledger line. A row of `sends` has the number of the first line that a
+ * collector lacks, and the herald compares it with the end of the ledger. The row advances in the
+ * transaction that records that a request was accepted. So if a herald dies, some lines are sent
+ * again, but no line is left out. When the session is over and all lines are sent, its span is sent
+ * and the row is closed; a later line opens it again.
  *
- * Lines about such deliveries and signatures are not delivered themselves: a row with only
- * these ahead advances without a request. */
+ * Signatures and lines about these deliveries are not sent: if only such lines are left, the row
+ * advances without a request. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -113,8 +114,8 @@ static int read_row(void *arg, const struct db_value *v, size_t n)
 	return x->bad ? -1 : 0;
 }
 
-/* Returns 1 if `x` is the next row and its session is locked, 0 if another process took the row, 2
- * if there is none. */
+/* Finds the next row. Returns 1 if its session is locked now, 0 if another process took the row, 2
+ * if there is no row. */
 static int look_up_next(struct session_store *ss, int64_t now, struct next *x,
                         struct ssb_error *err)
 {
@@ -159,7 +160,8 @@ static void part_done(struct part *p)
 	line_done(&p->line);
 }
 
-/* Some room is always kept for the end, because a span without its end is useless. */
+/* Returns true if the span has room for the line. Some room is kept for the end of the session,
+ * because a span without its end is useless. */
 static bool has_room(struct part *p, size_t len)
 {
 	return ledger_is_end(&p->line) ||
@@ -176,7 +178,7 @@ static int take_line(void *arg, const struct db_value *v, size_t n)
 	    SESSION_LINE_SEQ(line) < p->upto || v[1].type != DB_TEXT) {
 		return 0;
 	}
-	/* A damaged line is left out, and the others are still sent; audit verify finds the
+	/* A damaged line is omitted, and the other lines are still sent; `audit verify` finds the
 	 * damage. */
 	bool good = line_parse(&p->line, v[1].s, v[1].n, &why) == 0;
 	bool wanted = good && (p->span ? ledger_is_of_span : ledger_is_told)(&p->line);
@@ -216,8 +218,8 @@ static int read_part(struct session_store *ss, const struct next *x, struct part
 	return 0;
 }
 
-/* Fills the item with lines that were not sent yet. If the session is over and has no such lines,
- * fills it with the lines of its span. If there are 0 lines, nothing must be sent. */
+/* Fills the item with the lines that were not sent yet. If the session is over and all its lines
+ * were sent, fills it with the lines of its span. If the item has 0 lines, nothing must be sent. */
 static int fill_item(struct session_store *ss, struct next *x, struct ssb_error *err)
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
@@ -243,7 +245,7 @@ static int fill_item(struct session_store *ss, struct next *x, struct ssb_error 
 	               : ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 }
 
-/* Called if there is nothing to send: advances to the span, or closes the row. */
+/* Called if there is nothing to send: goes on to the span, or closes the row. */
 static int move_on(struct session_store *ss, const struct next *x, struct ssb_error *err)
 {
 	bool over = x->ended != 0 && (x->span != 0 || x->item.span);
@@ -255,7 +257,8 @@ static int move_on(struct session_store *ss, const struct next *x, struct ssb_er
 	              NULL, NULL, err);
 }
 
-/* As look_up_next(). Also returns 0 if the row advanced without a request. */
+/* Takes the next row; results as for look_up_next(). Also returns 0 if the row advanced without a
+ * request. */
 static int take_one(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                     struct ssb_error *err)
 {
@@ -315,7 +318,7 @@ int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err)
 
 /* ---- sent, or not -------------------------------------------------------- */
 
-/* Returns when the next request is due: now if many lines are left, else a little later. */
+/* Returns when the next request is due: now if many lines are left, otherwise a little later. */
 static int64_t next_due(const struct call *c, const struct row *own, const struct outbox_item *item)
 {
 	bool behind = own->seq > item->upto + SEND_LINES;

@@ -19,7 +19,7 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-/* The error names the first finding in policy.yaml. */
+/* Loads policy.yaml. If it has findings, the error names the first one. */
 static int load_policy(const struct owner *o, struct policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -42,7 +42,7 @@ bool session_store_exists(const struct owner *o)
 	char path[PATH_MAX];
 
 	policy_init(&policy);
-	/* If the policy file is bad, session_store_open() reports it. */
+	/* A bad policy file counts as a store: session_store_open() then reports the file. */
 	return load_policy(o, &policy, &why) != 0 || policy.store != NULL ||
 	       (sqlite_path(o, path) && (access(path, F_OK) == 0 || errno != ENOENT));
 }
@@ -130,7 +130,7 @@ static int check_request(const struct session_request *req, struct ssb_error *er
 	return 0;
 }
 
-/* Makes the new row below its ancestors. All of them must be active. */
+/* Makes the new row below its ancestors, all of which must be active. */
 static int make_row(struct call *c, const struct session_request *req, struct ssb_error *err)
 {
 	struct row *up = c->n > 0 ? call_own(c) : NULL;
@@ -231,7 +231,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 	}
 	if (make_row(&c, req, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		/* If the parent has just expired, that change is kept. */
+		/* If the parent expired during this call, its new state is stored. */
 		if (c.expired != NULL) {
 			(void)call_commit(&c, &ignored);
 		}

@@ -1,15 +1,16 @@
 /* session.h - sessions in their store: many runs of one agent under one policy.
  *
- * Every call is one transaction: it locks the session and its ancestors, lets engine.h
- * decide, applies the decision, writes a line to the ledger of each session that changed,
- * and is on the disk when it returns. The store is SQLite in the state directory, or
- * PostgreSQL if the owner's policy.yaml says `store: postgresql://...`. If the transaction
- * fails, the call fails and nothing was allowed.
+ * Every call is one transaction. It locks the session and its ancestors, lets engine.h decide,
+ * applies the decision, and writes a line to the ledger of each session that changed. When the call
+ * returns, the transaction is on the disk. The store is SQLite in the state directory, or
+ * PostgreSQL if the owner's policy.yaml says `store: postgresql://...`. If the transaction fails,
+ * the call fails and nothing was allowed.
  *
- * A call that fills a decision also enforces it before it returns: it ends, pauses or
- * resumes runs, and has the owner's messages sent (act.h). The caller may ignore the
- * decision. A caller that must answer first uses session_defer(). Sessions that expire
- * during a call about another session are left to their keepers, which know the time.
+ * A call that fills a decision also enforces it before it returns: it ends, pauses or resumes runs,
+ * and starts the process that sends messages to the owner (act.h). The caller may ignore the
+ * decision. A caller that must send an answer first uses session_defer(). If another session
+ * expires during a call, the call does not end its runs: their keepers do, because they know the
+ * time.
  *
  * A store belongs to the process that opened it: it must not be used after a fork. */
 #ifndef SESSION_SESSION_H
@@ -23,46 +24,46 @@
 
 struct session_store;
 
-/* `*ret` is new and borrows `o`. SSB_E_NOT_FOUND if the library of the store is missing;
- * the message names the package to install. */
+/* Opens the store. `*ret` is new and borrows `o`. The error is SSB_E_NOT_FOUND if the library of
+ * the store is missing; its message names the package to install. */
 int session_store_open(const struct owner *o, struct session_store **ret, struct ssb_error *err);
 /* Returns false if there is no store yet; session_store_open() would make one. */
 bool session_store_exists(const struct owner *o);
 /* Enforces the deferred decision, if any, and frees `ss`. Accepts NULL. */
 void session_store_close(struct session_store *ss);
 
-/* What happened to the runs that a decision concerns. All fields are 0 if it concerns none. */
+/* The result for the runs that a decision concerns. All fields are 0 if there are none. */
 struct act_report {
 	size_t runs;      /* running on this machine */
 	size_t reached;   /* handled by their keeper */
 	size_t forced;    /* ended through their pidfd */
 	size_t elsewhere; /* on other machines, whose keepers learn of the change from the store */
-	size_t left;      /* still running when the time was over */
-	/* Keepers that did not say which session their run belongs to. They are counted only if the
-	 * store could not say it either. */
+	size_t left;      /* still running when the wait ended */
+	/* Keepers that did not answer which session their run belongs to. They are counted only if
+	 * the store could not answer it either. */
 	size_t silent;
-	uint64_t took_us; /* until the last process was dead or stopped */
+	uint64_t took_us; /* time until the last process was dead or stopped */
 };
 
-/* The result of a call: what was decided, and what was done about it. */
+/* The result of a call: the decision, and how it was enforced. */
 struct decision {
 	struct verdict verdict;
 	char session[SESSION_ID]; /* the session that the call is about */
 	char decided[SESSION_ID]; /* the session whose policy decided: `session` or an ancestor */
 	struct session after;     /* `session` now; its policy is valid until the store is closed */
 	bool changed;             /* the state of `decided` changed */
-	enum session_state state; /* of `decided` */
-	uint64_t grace_ms;        /* the grace of its runs if it was killed */
-	/* Sessions that entered a state that their runs must learn of, the one nearest to the root
-	 * first. Descendants are reached through them. */
+	enum session_state state; /* state of `decided` */
+	uint64_t grace_ms;        /* if `decided` was killed: the grace of its runs */
+	/* Sessions whose new state their runs must learn, the session nearest to the root first.
+	 * Their descendants are not listed, because they get the state from them. */
 	struct {
 		char id[SESSION_ID];
 		enum session_state state;
 		uint64_t grace_ms;
 	} acted[4];
 	size_t n_acted;
-	int64_t reservation;          /* made by an allowed check; 0: none */
-	micros amount;                /* estimate or actual */
+	int64_t reservation;          /* reservation of an allowed check; 0: none */
+	micros amount;                /* estimated or actual cost */
 	bool notify;                  /* a message waits in the outbox */
 	char warning[SESSION_REASON]; /* why an export or the signature failed, or "" */
 	struct act_report runs;
@@ -75,7 +76,7 @@ struct decision {
 struct session_request {
 	const char *id;     /* NULL: a random id; an existing id is rejected */
 	const char *parent; /* NULL: none; must be active */
-	const char *agent;  /* NULL: the policy's */
+	const char *agent;  /* NULL: the agent that the policy names */
 	const struct session_policy *policy;
 };
 
@@ -86,8 +87,8 @@ int session_start(struct session_store *ss, const struct session_request *req, s
  * and pause reach all descendants. `reason` is for people, and may be NULL. */
 int session_become(struct session_store *ss, const char *id, enum session_state to,
                    const char *reason, struct decision *ret, struct ssb_error *err);
-/* As session_become() with SESSION_KILLED, but gives the runs a grace of `grace_ms`. Runs that
- * learn of the kill from the store get this grace, too. session_become() gives none. */
+/* Like session_become() with SESSION_KILLED, but the runs get a grace of `grace_ms`, also the runs
+ * that learn of the kill from the store. With session_become() they get no grace. */
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err);
 struct session_swept {
@@ -96,21 +97,21 @@ struct session_swept {
 	struct ssb_error undone; /* the first `undone` of the decisions */
 };
 /* Expires the sessions whose time is over, ends their runs, and times out reservations. Every other
- * call does the same in the store, but only for its own session. */
+ * call also does this in the store, but only for its own session. */
 int session_sweep(struct session_store *ss, struct session_swept *ret, struct ssb_error *err);
 
-/* Reservations have random numbers, so that no process can settle another's by guessing.
- * The maximum is exact in every program that reads JSON. */
+/* The highest number of a reservation, exact in every program that reads JSON. The numbers are
+ * random, so that no process can guess and settle the reservation of another. */
 #define MAX_RESERVATION ((INT64_C(1) << 53) - 1)
 
 /* ---- money and violations ----------------------------------------------- */
 
 int session_check(struct session_store *ss, const char *id, const char *action, micros estimate,
                   struct decision *ret, struct ssb_error *err);
-/* Replaces a reservation by the actual cost. actual < 0 means that the action did not happen, and
- * the whole amount is given back. This also works for a session that is over, and once for a
- * reservation that timed out, so that money that was spent is always counted. A settled reservation
- * is deleted: settling it again fails with SSB_E_NOT_FOUND. */
+/* Replaces a reservation by the actual cost. If `actual` is negative, the action did not happen,
+ * and the whole amount is given back. A session that is over also accepts this, and accepts it once
+ * for a reservation that timed out, so that spent money is always counted. A settled reservation is
+ * deleted: settling it again fails with SSB_E_NOT_FOUND. */
 int session_settle(struct session_store *ss, int64_t reservation, micros actual,
                    struct decision *ret, struct ssb_error *err);
 /* `details` may be NULL, and is cut if it is too long. */
@@ -119,7 +120,7 @@ int session_violation(struct session_store *ss, const char *id, const char *type
 
 /* ---- runs --------------------------------------------------------------- */
 
-/* Where a run is, so that it can be reached and, if necessary, ended. */
+/* The place of a run: data to reach it and, if necessary, to end it. */
 struct session_run {
 	int64_t n; /* the store's number */
 	char session[SESSION_ID];
@@ -133,8 +134,8 @@ struct session_run {
 	int64_t begun_us;
 };
 
-/* Fills run->n and ->begun_us. If the session refuses the run, the call succeeds, and the verdict
- * has allowed == false. */
+/* Begins a run, and fills run->n and ->begun_us. If the session refuses the run, the call succeeds,
+ * and the verdict has allowed == false. */
 int session_run_begin(struct session_store *ss, const char *id, struct session_run *run,
                       struct decision *ret, struct ssb_error *err);
 int session_run_placed(struct session_store *ss, const struct session_run *run,
@@ -172,7 +173,7 @@ typedef int session_fn(void *arg,
 int session_each(struct session_store *ss, bool all, session_fn *fn, void *arg,
                  struct ssb_error *err); /* newest first; `all`: includes sessions that are over */
 typedef int session_run_fn(void *arg, const struct session_run *r);
-/* Lists the runs of the session and its descendants whose end is not recorded. */
+/* Lists the runs of the session and its descendants whose end is not yet recorded. */
 int session_runs(struct session_store *ss, const char *id, session_run_fn *fn, void *arg,
                  struct ssb_error *err);
 typedef int session_count_fn(void *arg, const char *name, uint64_t n);
@@ -185,20 +186,21 @@ typedef int session_line_fn(void *arg, const char *line,
 int session_ledger(struct session_store *ss, const char *id, session_line_fn *fn, void *arg,
                    struct ssb_error *err);
 
-/* Compares a ledger from another place with the store. */
+/* The result of comparing a ledger from another place with the store. */
 struct ledger_known {
 	bool found;     /* the session is in the store */
 	uint64_t lines; /* number of lines of its ledger */
 	bool same;      /* line `seq` has the hash `hash` in the store */
 };
-/* Compares line `seq` and `hash` with the store. Changes nothing. */
+/* Compares the hash of line `seq` with the store. Changes nothing. */
 int session_ledger_known(struct session_store *ss, const char *id, uint64_t seq,
                          const uint8_t hash[SHA256_BYTES], struct ledger_known *ret,
                          struct ssb_error *err);
 
 /* ---- news of other machines --------------------------------------------- */
 
-/* Returns the fd to poll for reading. -1: this store has no news (SQLite: see act.h). */
+/* Returns the fd to poll for reading. -1: this store has no news (SQLite: act.h reaches the
+ * runs). */
 int session_news_fd(const struct session_store *ss);
 /* Gets the next session whose state changed on another machine. Returns 1 if there is one, 0 if
  * there is none, -1 if the store is lost. */
@@ -206,17 +208,17 @@ int session_news(struct session_store *ss, char ret_id[SESSION_ID], struct ssb_e
 
 /* ---- outbox ------------------------------------------------------------- */
 
-/* A message to the owner that is not delivered yet. It is written in the transaction that it
- * reports. */
+/* A message to the owner that is not delivered yet. The transaction that the message reports also
+ * writes the message. */
 struct outbox_item {
 	int64_t n;
 	char session[SESSION_ID];
 	enum notify_kind kind;
-	char *url;    /* new, as the next two; freed by outbox_item_done() */
+	char *url;    /* new, like `secret` and `body`; freed by outbox_item_done() */
 	char *secret; /* or NULL */
 	char *body;   /* the event as JSON (herald.h) */
 	unsigned tries;
-	/* The fields below are for NOTIFY_OTEL. `body` holds lines of the ledger. */
+	/* For NOTIFY_OTEL: `body` has lines of the ledger, and the fields below are set. */
 	bool span; /* the span of a session that is over; `body` holds the lines of its events */
 	int64_t begun_us; /* start of the session */
 	uint64_t upto;    /* the first line that is not in `body` */
@@ -224,18 +226,18 @@ struct outbox_item {
 	size_t dropped;   /* lines that did not fit into the span */
 };
 
-/* Takes the next message that is due, for `lease_ms`: no other process gets it in this time.
- * Returns 1 if there is one, 0 if there is none, -1 on failure. The caller must release `*ret` with
+/* Takes the next message that is due: for `lease_ms`, no other process gets it. Returns 1 if there
+ * is a message, 0 if there is none, -1 on failure. The caller must release `*ret` with
  * outbox_item_done(). */
 int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
                 struct ssb_error *err);
-/* Fills the milliseconds until the next message is due or its lease ends. 0: now; -1: the outbox is
- * empty. Changes nothing. */
+/* Sets *ret_ms to the milliseconds until the next message is due or its lease ends. 0: now; -1: the
+ * outbox is empty. Changes nothing. */
 int outbox_wait(struct session_store *ss, int64_t *ret_ms, struct ssb_error *err);
-/* Records the result of a try. If `status` is 2xx, the message was delivered. Otherwise it failed,
- * and the next try is in `retry_ms`; 0 gives the message up. Writes a line to the session's ledger.
- * If the item is a part of a ledger (NOTIFY_OTEL), only the first HERALD_TRIES failed tries get a
- * line. */
+/* Records the result of a try, and writes a line to the session's ledger. If `status` is 2xx, the
+ * message was delivered. Otherwise the try failed: the next try is in `retry_ms`, or the message is
+ * given up if that is 0. If the item is a part of a ledger (NOTIFY_OTEL), only the first
+ * HERALD_TRIES failed tries get a line. */
 int outbox_done(struct session_store *ss, const struct outbox_item *item, unsigned status,
                 const char *error, uint64_t retry_ms, struct ssb_error *err);
 void outbox_item_done(struct outbox_item *item);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "session/store.h"
 
-/* These texts go into a store that accepts only UTF-8. */
+/* Checks the texts, because the store accepts only UTF-8. */
 static int check_place(const struct session_run *run, struct ssb_error *err)
 {
 	const struct {
@@ -96,7 +96,7 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 	}
 	call_decide(&c);
 	for (size_t i = 0; i < c.n && !c.verdict.allowed; i++) {
-		c.verdicts[i].tells = false; /* no run has begun, so there is nothing to tell */
+		c.verdicts[i].tells = false; /* no run began, so no message is sent */
 	}
 	if ((c.verdict.allowed && insert_run(&c, &r, err) != 0) || put_begin(&c, &r, err) != 0 ||
 	    call_apply(&c, err) != 0 || call_finish(&c, &r, ret, err) != 0) {
@@ -175,7 +175,7 @@ static int add_usage(struct call *c, const struct session_usage *used, bool *ret
 	return 0;
 }
 
-/* Judges the meters, then the kinds of violations; keeps the hardest verdict of each
+/* Judges the meters, and then the kinds of violations. Keeps the hardest verdict of each
  * session. */
 static int judge_usage(struct call *c, const struct session_usage *used,
                        const uint64_t before[SESSION_DEPTH][SESSION_METERS], struct ssb_error *err)
@@ -221,7 +221,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	return entry_end(c, own, err) == 0 ? entry_ancestors(c, EV_USAGE, err) : -1;
 }
 
-/* *ret is true if this report was not counted before. */
+/* Sets *ret to true if this report was not counted before. */
 static int is_new(struct call *c, const struct session_run *run, const struct session_usage *used,
                   bool *ret, struct ssb_error *err)
 {
@@ -289,7 +289,7 @@ int session_run_end(struct session_store *ss, const struct session_run *run, int
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* 0 rows: another process has found that the run is dead, and has recorded its end. */
+	/* If no row changed, another process found the run dead and recorded its end. */
 	if (db_changes(ss->db) == 1) {
 		struct row *own = call_own(&c);
 		struct json *j = entry_begin(&c, own, EV_RUN_ENDED);

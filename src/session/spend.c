@@ -1,9 +1,9 @@
 /* spend.c - reserves and settles money.
  *
- * Before an action, its estimated cost is reserved in the session and in all its ancestors.
- * Afterwards the reservation is replaced by the actual cost. A reservation that is never settled
- * times out: each session of the chain then charges it or gives it back, as its own policy says.
- * The bill may still come later, and is accepted once. */
+ * Before an action, its estimated cost is reserved in the session and in all its ancestors. After
+ * the action the actual cost replaces the reservation. A reservation that is never settled times
+ * out: each session of the chain then charges the amount or gives it back, as the session's own
+ * policy says. The bill may still come later, and is accepted once. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -128,7 +128,7 @@ static int time_out_one(struct call *c, const struct reservation *r, struct ssb_
 	struct row *path[SESSION_DEPTH];
 	size_t n = find_path(c, r->session, path);
 
-	/* A damaged session must not block the tree, so its reservation is not changed. */
+	/* A damaged session must not block the tree, so its reservation stays as it is. */
 	if (n == 0) {
 		return 0;
 	}
@@ -189,7 +189,8 @@ static int check_amount(micros m, struct ssb_error *err)
 	                          MAX_MICROS / MICROS_PER_DOLLAR);
 }
 
-/* The number must not be guessable, because knowing it is enough to settle. */
+/* Draws the number of a reservation. It must not be guessable, because knowing it is enough to
+ * settle. */
 static int draw_number(int64_t *ret, struct ssb_error *err)
 {
 	uint64_t n = 0;
@@ -284,7 +285,8 @@ int session_check(struct session_store *ss, const char *id, const char *action, 
 	for (size_t i = 0; i < c.n; i++) {
 		const struct session *s = &c.chain[i].s;
 		c.verdicts[i] = engine_check(s, estimate, c.now);
-		/* An alert is given when the limit is reached, not again with each later action. */
+		/* An alert is given once, when the limit is reached, and not again for each later
+		 * action. */
 		if (c.verdicts[i].act == ACT_ALERT) {
 			struct verdict without = engine_check(s, 0, c.now);
 			c.news[i] = without.act != ACT_ALERT || without.code != c.verdicts[i].code;
@@ -333,7 +335,8 @@ static int find_reservation(struct call *c, int64_t n, struct reservation *ret,
 	return 0;
 }
 
-/* If two callers settle at the same time, only one of them changes the row. */
+/* Deletes the reservation if its state is still that of `r`. If two callers settle at the same
+ * time, only one of them gets *ret == true. */
 static int take_it(struct call *c, const struct reservation *r, bool *ret, struct ssb_error *err)
 {
 	if (db_run(c->ss->db, "DELETE FROM reservations WHERE n = $1 AND state = $2",
@@ -378,8 +381,8 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	    call_load_at(&c, r.session, r.root, err) != 0 || take_it(&c, &r, &taken, err) != 0) {
 		return -1;
 	}
-	/* Another call changed the reservation before the tree was locked. It cannot change any
-	 * more now. */
+	/* The reservation was changed before the tree was locked, so it is read again. Under the
+	 * lock no other call can change it. */
 	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
 	               take_it(&c, &r, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");

@@ -1,5 +1,5 @@
-/* store.c - sessions as rows. Each row is checked as it is read, because the store is a
- * file, or a server that others administer. */
+/* store.c - sessions as rows. Each row is checked when it is read: the store may be damaged, or on
+ * a server that other people administer. */
 #include "session/store.h"
 
 #include <assert.h>
@@ -133,7 +133,8 @@ struct totals row_totals(const struct row *row)
 	return t;
 }
 
-/* Saves the sums and the head of the chain. A check changes only these, and no index. */
+/* Saves the sums and the head of the chain. A check changes only these columns, and they have no
+ * index. */
 static int save_sums(struct session_store *ss, const struct row *row, struct ssb_error *err)
 {
 	const struct session *s = &row->s;

@@ -1,11 +1,11 @@
-/* store.h - shared by the operations on sessions: the rows of one call, its transaction, the
- * ledger. Private to this directory and its tests.
+/* store.h - declarations that the operations on sessions share: the rows of one call, its
+ * transaction, the ledger. Private to this directory and its tests.
  *
- * A call is: call_enter() (begins, locks the tree, reads the session and its ancestors),
- * call_due() (what time alone decides), a verdict for each session, call_decide(), changes
- * in memory with a ledger line each, call_apply() (what the verdicts do to states), and
- * call_commit() (signs, saves, tells, exports). If anything fails before the commit,
- * nothing is changed. */
+ * A call has these steps: call_enter() (begins the transaction, locks the tree, reads the session
+ * and its ancestors), call_due() (changes that depend only on the time), a verdict for each
+ * session, call_decide(), changes in memory with a ledger line each, call_apply() (changes the
+ * states as the verdicts say), and call_commit() (signs, saves, sends news, exports). If any step
+ * before the commit fails, nothing is changed. */
 #ifndef SESSION_STORE_H
 #define SESSION_STORE_H
 
@@ -33,14 +33,14 @@ struct store_policy {
 	struct store_policy *next;
 };
 
-/* Caches the number and the root of a session, which never change. */
+/* An entry of the cache of numbers and roots. A session's number and root never change. */
 struct store_place {
 	char id[SESSION_ID];
 	int64_t n;
 	int64_t root;
 };
 
-/* The sums that the ledger accounts for. */
+/* The sums that ledger lines report. */
 struct totals {
 	micros spent;
 	micros reserved;
@@ -59,18 +59,18 @@ struct row {
 	/* For a root: no reservation of its tree times out before this time; 0: no reservation is
 	 * open. */
 	int64_t due;
-	int64_t beneath; /* the ancestor whose change changed this session, too */
+	int64_t beneath; /* ancestor whose new state also changed this session */
 	char policy[STORE_HEX];
 	struct session s;
-	struct totals told; /* the sums that the last line of its ledger contains */
-	uint64_t seq;       /* number of the next line; `hash` is the hash of the previous line */
+	struct totals told; /* sums in the last line of its ledger */
+	uint64_t seq;       /* number of the next line; `hash` is the hash of the line before */
 	uint64_t mono;
 	uint8_t hash[SHA256_BYTES];
-	struct buf lines; /* new lines, for its exports */
+	struct buf lines; /* new lines for its exports */
 	uint64_t first;   /* number of the first of `lines` */
 	bool dirty;       /* must be saved */
 	bool entered;     /* the ledger of this session has new lines */
-	bool restated;    /* its state and reason must be saved, too */
+	bool restated;    /* state and reason must be saved, too */
 	bool changed;     /* the session entered another state */
 	bool acts; /* its state changed by itself, not with an ancestor, so its runs must be told */
 };
@@ -78,9 +78,9 @@ struct row {
 struct session_store {
 	struct db *db;
 	const struct owner *owner;
-	pid_t pid;                     /* the process that opened it */
-	struct record record;          /* the line being written, of any ledger */
-	struct store_policy *policies; /* each policy is parsed once */
+	pid_t pid;                     /* process that opened the store */
+	struct record record;          /* line that is being written, of any ledger */
+	struct store_policy *policies; /* parsed policies, each only once */
 	struct store_place places[64]; /* indexed by the hash of the id */
 	struct row kept;           /* the session of the last call; kept only if it has no parent */
 	uint64_t kept_version;     /* db_version() for which `kept` is valid */
@@ -94,12 +94,12 @@ struct call {
 	bool open;                       /* the transaction is open */
 	int64_t now;                     /* the timestamp for the whole call; see call_time() */
 	bool due;                        /* reservations of the tree have timed out */
-	struct row chain[SESSION_DEPTH]; /* the root first, the session asked about last */
+	struct row chain[SESSION_DEPTH]; /* the root first, the session of the call last */
 	size_t n;
 	struct row **others; /* descendants that the call has reached */
 	size_t n_others;
-	/* One verdict for each session of the chain. `news` is true if the alert was not given
-	 * before. */
+	/* One verdict for each session of the chain. `news` is true if the verdict's alert was not
+	 * given before. */
 	struct verdict verdicts[SESSION_DEPTH];
 	bool news[SESSION_DEPTH];
 	struct row *decided;
@@ -120,7 +120,7 @@ struct call {
 	" s.spent, s.reserved, s.actions, s.violations,"                                           \
 	" s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections, s.domains,"         \
 	" s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
-/* The place of each of these columns, in the same order. */
+/* The position of each of these columns, in the same order. */
 enum row_column {
 	ROW_N,
 	ROW_ID,
@@ -140,7 +140,7 @@ enum row_column {
 	ROW_RESERVED,
 	ROW_ACTIONS,
 	ROW_VIOLATIONS,
-	ROW_METERS, /* the first of them, in the order of enum session_meter */
+	ROW_METERS, /* the first meter; the others follow in the order of enum session_meter */
 	ROW_SEQ = ROW_METERS + SESSION_METERS,
 	ROW_MONO,
 	ROW_HASH,
@@ -157,7 +157,7 @@ enum row_column {
 	" WHERE down.d < 9)"
 
 int store_damaged(struct ssb_error *err, const char *what);
-/* Returns false if the value is not a number from `min` to `max`. */
+/* Stores the number in *ret. Returns false if the value is not a number from `min` to `max`. */
 bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret);
 bool store_text(const struct db_value *v, char *ret, size_t size);
 /* Reads a session from a row. Does not fill the policy and the parent's id. */
@@ -185,17 +185,18 @@ uint64_t store_add(uint64_t a, uint64_t b); /* saturates at the maximum of a BIG
 
 /* Begins the transaction. `c` must be zeroed, and must be released with call_done(). */
 int call_begin(struct call *c, struct session_store *ss, struct ssb_error *err);
-/* Fills c->now. Must be called when all locks are held, as call_load() does. */
+/* Sets c->now to the time of the store. Must be called when all locks are held; call_load() does
+ * so. */
 int call_time(struct call *c, struct ssb_error *err);
-/* Runs `take` in one transaction with one time, and commits. Returns the result of `take`, or -1;
- * if the result is below 0, nothing is committed. */
+/* Runs `take` in one transaction with one timestamp, and commits. Returns the result of `take`, or
+ * -1; if the result is below 0, nothing is committed. */
 typedef int call_take_fn(struct session_store *ss, int64_t now, uint64_t lease_ms, void *arg,
                          struct ssb_error *err);
 int call_take(struct session_store *ss, call_take_fn *take, uint64_t lease_ms, void *arg,
               struct ssb_error *err);
 /* Loads the session `id` and its ancestors. Must follow call_begin(). */
 int call_load(struct call *c, const char *id, struct ssb_error *err);
-/* As call_load(), by the session's number and root. */
+/* Like call_load(), by the session's number and root. */
 int call_load_at(struct call *c, int64_t n, int64_t root, struct ssb_error *err);
 int call_due(struct call *c, struct ssb_error *err);
 /* Does call_begin(), call_load() and call_due(). */
@@ -211,12 +212,11 @@ static inline struct row *call_row(struct call *c, size_t i)
 	assert(i < c->n + c->n_others);
 	return i < c->n ? &c->chain[i] : c->others[i - c->n];
 }
-/* Chooses the hardest of the verdicts. If several are equally hard, it chooses the one nearest to
- * the root. */
+/* Chooses the hardest verdict. If several are equally hard, chooses the one nearest to the root. */
 void call_decide(struct call *c);
 int call_apply(struct call *c, struct ssb_error *err);
 /* reach.c: sets the state of `row` to `to`, and writes a ledger line and a message. Does the same
- * for the descendants that this reaches. */
+ * for the descendants that must follow. */
 int call_become(struct call *c, struct row *row, enum session_state to, const char *reason,
                 struct ssb_error *err);
 /* reach.c: returns the session with this number, which must be in the same tree. It stays in memory
@@ -230,14 +230,15 @@ void call_done(struct call *c); /* rolls back changes that were not committed */
 
 /* ---- act.c --------------------------------------------------------------- */
 
-/* Enforces `*d`, or defers it if the store defers decisions. `except` is as for session_act(). */
+/* Enforces `*d`, or defers it if the store defers decisions. `except`: see session_act(). */
 void act_enforce(struct session_store *ss, struct decision *d, const struct session_run *except);
 /* Enforces the deferred decision, if any. */
 void act_finish(struct session_store *ss);
 
 /* ---- session.c ----------------------------------------------------------- */
 
-/* As session_sweep(). If `enforce` is false, runs are not ended here, but by their keepers. */
+/* Like session_sweep(). If `enforce` is false, the sessions expire in the store only, and the
+ * keepers end the runs. */
 int session_expire_due(struct session_store *ss, bool enforce, struct session_swept *ret,
                        struct ssb_error *err);
 
@@ -246,17 +247,17 @@ int session_expire_due(struct session_store *ss, bool enforce, struct session_sw
 /* Begins a line. The caller adds members; entry_end() adds the snapshot and stores the
  * line. */
 struct json *entry_begin(struct call *c, struct row *row, enum event_kind kind);
-/* Adds the decision, and the reason unless it is "ok". */
+/* Adds the decision, and its reason unless that is "ok". */
 void entry_verdict(const struct call *c, struct json *j);
 int entry_end(struct call *c, struct row *row, struct ssb_error *err);
 /* Adds a line for each ancestor whose totals have changed since its last line. `event` is the
  * kind of the session's own line. */
 int entry_ancestors(struct call *c, enum event_kind event, struct ssb_error *err);
-/* Adds such a line for one ancestor. */
+/* Adds one line of entry_ancestors(), for the ancestor `row`. */
 int entry_child(struct call *c, struct row *row, const struct row *child, enum event_kind event,
                 struct ssb_error *err);
-/* If the session is over, counts a refusal. Returns true if the refusal is only counted: only the
- * first refusal gets a line, so that an agent that continues to ask cannot fill the disk. */
+/* If the session is over, counts a refusal. Returns true if the refusal must not get a line: only
+ * the first one gets a line, so that an agent that continues to ask cannot fill the disk. */
 bool entry_only_counts(struct row *row);
 /* Signs the new lines in the ledger of a session that is over. Without a key the ledger stays
  * unsigned, and c->warning says so. */
@@ -270,36 +271,36 @@ int entry_counts(struct session_store *ss, int64_t session, struct json *j, stru
 
 enum reservation_state { RESERVED, TIMED_OUT };
 
-/* Times out the due reservations of the whole tree, because a child's reservation is also
- * reserved in its ancestors. */
+/* Times out the due reservations of the whole tree: the reservation of a child is also reserved in
+ * the child's ancestors. */
 int spend_time_out(struct call *c, struct ssb_error *err);
 
 /* ---- violations.c ---------------------------------------------------------- */
 
 /* Adds `n` to the count of `name` in each session of the chain, and keeps the harder verdict of
- * each. `*ret_count` is the count of the session that the call is about. */
+ * each session. `*ret_count` is the count of the session of the call. */
 int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret_count,
                      struct ssb_error *err);
 
 /* ---- outbox.c ------------------------------------------------------------ */
 
-/* A message for each receiver that the policy of `row` names. */
+/* Writes a message for each receiver that the policy of `row` names. */
 int outbox_put(struct call *c, struct row *row, enum event_kind event, const char *reason,
                struct ssb_error *err);
 
-/* A db_row_fn that fills an int64_t, which is untouched if there is no number. */
+/* A db_row_fn that fills an int64_t. If there is no number, the int64_t is untouched. */
 int outbox_first(void *arg, const struct db_value *v, size_t n);
 /* Writes the ledger line about one try. */
 int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, const char *error,
                  enum outbox_state state, struct ssb_error *err);
 
-/* ---- send.c: the ledger, to the collectors of a policy ------------------- */
+/* ---- send.c: sends the ledger to the collectors of a policy ---------------- */
 
 /* Must be called for each new session. */
 int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
 /* Must be called when the ledger of `row` has new lines. */
 int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
-/* As outbox_take(), outbox_wait() and outbox_done(), which call these functions. */
+/* Like outbox_take(), outbox_wait() and outbox_done(), which call these functions. */
 int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,
               struct ssb_error *err);
 int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err); /* -1: none */

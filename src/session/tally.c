@@ -1,4 +1,4 @@
-/* tally.c - adds up the supervisor's messages into reports for the store. See tally.h. */
+/* tally.c - adds up the supervisor's messages into reports for the store. */
 #include "session/tally.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ int tally_init(struct tally *t, struct ssb_error *err)
 	return t->names != NULL ? 0 : ssb_fail(err, SSB_E_NOMEM, 0, "session", "out of memory");
 }
 
-/* The supervisor sends totals since the start of the run. */
+/* Adds the growth of a meter. The supervisor sends totals since the start of the run. */
 static void grow_meter(struct tally *t, enum session_meter m, uint64_t now)
 {
 	if (now > t->seen[m]) {
@@ -125,7 +125,7 @@ static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 	}
 }
 
-/* Makes the next report from everything that was heard so far. */
+/* Makes the next report from all messages so far. */
 static void close_report(struct tally *t)
 {
 	t->taken = t->open;

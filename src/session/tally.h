@@ -1,4 +1,4 @@
-/* tally.h - counts what a run has used and the store does not contain yet, without I/O.
+/* tally.h - counts the usage of a run that the store does not contain yet, without I/O.
  * tally_take() gives a numbered report. If it is unknown whether the store has the report,
  * tally_settled(false) makes tally_take() give the same report again, unchanged. So nothing is
  * lost, and nothing is counted twice. */
@@ -20,8 +20,8 @@ struct tally {
 	struct tally_part open;  /* not reported yet */
 	struct tally_part taken; /* being reported */
 	uint64_t seen[SESSION_METERS];
-	/* Contacted names. The store has those in [0, known); those in [known, taken_names) are
-	 * being reported. */
+	/* Contacted names. The store has the names in [0, known); the names in [known, taken_names)
+	 * are being reported. */
 	char (*names)[256];
 	size_t n_names;
 	size_t known;
@@ -33,7 +33,7 @@ struct tally {
 	const char *list[MAX_TALLY_NAMES];
 };
 
-/* Makes t->names new. A keeper never frees it: it ends with its run. */
+/* Allocates t->names, which is never freed: a keeper ends with its run. */
 int tally_init(struct tally *t, struct ssb_error *err);
 
 /* Adds one message of the supervisor. Messages without counts are ignored. */
@@ -48,7 +48,7 @@ bool tally_repeats(const struct tally *t);
  * meter that has used half of what `room` leaves. */
 bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS]);
 
-/* Gives the next report. The last one must be settled before. `ret` borrows from `t`. */
+/* Gives the next report. The previous report must have been settled. `ret` borrows from `t`. */
 void tally_take(struct tally *t, struct session_usage *ret);
 void tally_settled(struct tally *t, bool stored);
 

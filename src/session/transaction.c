@@ -1,4 +1,4 @@
-/* transaction.c - one call on a session: one transaction. See store.h. */
+/* transaction.c - one call on a session, which is one transaction (store.h). */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -94,8 +94,9 @@ static int load_row(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Most sessions have no parent, so their chain is one row, which is read by its number. For other
- * sessions the recursion is limited, because a damaged store could contain a circle of parents. */
+/* Reads the session and its ancestors. Most sessions have no parent, so their chain is one row,
+ * which is read by its number. For other sessions the recursion is limited, because a damaged store
+ * could contain a circle of parents. */
 static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error *err)
 {
 	struct load l = { .c = c, .err = err };
@@ -116,9 +117,9 @@ static int read_chain(struct call *c, int64_t n, int64_t root, struct ssb_error 
 	return rc != 0 ? -1 : l.rc;
 }
 
-/* The next call on a session often comes from the same process, with no other change in between.
- * The row in memory can replace a new read only if this call changed nothing but the values that a
- * check or a settle changes. */
+/* Returns true if the next call may use the row in memory instead of a new read. The next call on a
+ * session often comes from the same process, with no other change in between. This call must have
+ * changed only the values that a check or a settle changes. */
 static bool may_keep(const struct call *c)
 {
 	return c->n == 1 && c->n_others == 0 && !c->due && !c->chain[0].restated;
@@ -267,8 +268,9 @@ static int raise_alert(struct call *c, struct row *row, const struct verdict *v,
 	                                   : -1;
 }
 
-/* Only what really happened is told to the owner: an action that an ancestor refused did not happen
- * in this session. The owner gets the message of the new state if there is one, else an alert. */
+/* Returns true if the owner must get a message about the verdict. An action that an ancestor
+ * refused did not happen in this session, so it causes no alert. If the new state causes a message,
+ * no second message is sent. */
 static bool is_told(const struct call *c, const struct verdict *v, bool becomes)
 {
 	return (v->tells && !becomes) || (v->act == ACT_ALERT && c->verdict.allowed);

@@ -29,7 +29,7 @@ static const char *const OUTBOX[OUTBOX_STATES] = {
 	[OUTBOX_GIVEN_UP] = "failed",
 };
 
-/* The names in the policy file, in which times are seconds. */
+/* The names in the policy file, which has seconds instead of milliseconds. */
 static const char *const METERS[SESSION_METERS] = {
 	[METER_RUNS] = "runs",
 	[METER_CPU_MS] = "cpu_seconds",
@@ -64,7 +64,7 @@ static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_PAUSED] = TO(ACTIVE) | TO(ALERT) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 };
 
-/* Returns the index of the name, or `n` if the list does not have it. */
+/* Returns the index of the name, or `n` if the name is not in the list. */
 static size_t find_name(const char *const *names, size_t n, const char *name)
 {
 	size_t i = 0;

@@ -11,11 +11,11 @@
 
 enum session_state {
 	SESSION_ACTIVE,
-	SESSION_ALERT, /* active, and the owner was told that a budget is nearly used up */
+	SESSION_ALERT, /* active; a budget is nearly used up, and the owner got a message */
 	SESSION_PAUSED,
 	SESSION_KILLED,
 	SESSION_COMPLETED,
-	SESSION_EXPIRED, /* max_duration is over */
+	SESSION_EXPIRED, /* max_duration has passed */
 	SESSION_STATES,
 };
 
@@ -29,7 +29,7 @@ enum session_act {
 	SESSION_ACTS,
 };
 
-/* The meters: the runtime counts each of them over all runs of the session. */
+/* The meters. The runtime adds them up over all runs of the session. */
 enum session_meter {
 	METER_RUNS,
 	METER_CPU_MS,
@@ -45,7 +45,7 @@ enum session_meter {
 enum verdict_code {
 	VERDICT_NONE, /* no verdict */
 	VERDICT_OK,
-	VERDICT_OWNER, /* the owner decided, not a rule */
+	VERDICT_OWNER, /* a decision of the owner, not of a rule */
 	VERDICT_OVER,
 	VERDICT_PAUSED,
 	VERDICT_MAX_DURATION,
@@ -60,7 +60,7 @@ enum verdict_code {
 	VERDICT_CODES = VERDICT_METER + SESSION_METERS,
 };
 
-/* The kind of receiver that a message goes to. */
+/* The kind of receiver of a message. */
 enum notify_kind {
 	NOTIFY_SLACK,
 	NOTIFY_JSON,
@@ -69,9 +69,9 @@ enum notify_kind {
 	NOTIFY_KINDS,
 };
 
-/* The state of a message after a try, as the database has it. */
+/* The state of a message in the database. */
 enum outbox_state {
-	OUTBOX_WAITING, /* for the next try */
+	OUTBOX_WAITING, /* waits for the next try */
 	OUTBOX_DELIVERED,
 	OUTBOX_GIVEN_UP,
 	OUTBOX_STATES,

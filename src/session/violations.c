@@ -1,5 +1,5 @@
 /* violations.c - counts violations by kind in the session and all its ancestors. The policy of each
- * session says at which count it acts. */
+ * session says at which count a reaction follows. */
 #include <assert.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ static int count_one(struct call *c, struct row *row, const char *name, uint64_t
 	if (found == 0) {
 		found = store_ask(c->ss, "SELECT COUNT(*) FROM counts WHERE session = $1",
 		                  DB_ARGS(DB_I(row->n)), &kinds, err);
-		/* New kinds are limited: an agent that invents names must not fill the store. */
+		/* The number of kinds is limited, so that an agent that invents names cannot fill
+		 * the store. */
 		if (found == 1 && kinds >= STORE_MAX_COUNTS && strcmp(name, "other") != 0 &&
 		    session_policy_threshold(row->s.policy, name) == NULL) {
 			return count_one(c, row, "other", n, ret_count, err);
@@ -44,7 +45,7 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
                      struct ssb_error *err)
 {
 	assert(c->open && c->n > 0);
-	/* Limits `n` so that sums stay within a BIGINT. A larger `n` would have no use. */
+	/* Limits `n`, so that the sums fit a BIGINT. A larger `n` has no other effect. */
 	n = n > UINT32_MAX ? UINT32_MAX : n;
 	for (size_t i = 0; i < c->n; i++) {
 		struct row *row = &c->chain[i];
@@ -54,8 +55,8 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
 			return -1;
 		}
 		*ret_count = count;
-		/* Several violations at once may pass over the count at which the threshold
-		 * acts. */
+		/* The threshold acts at exactly its count, but several violations at once may skip
+		 * that count. */
 		if (t != NULL && count > t->count && count - n < t->count) {
 			count = t->count;
 		}
@@ -106,8 +107,8 @@ int session_violation(struct session_store *ss, const char *id, const char *type
 	                     "the type of a violation", err) != 0) {
 		return -1;
 	}
-	/* Details may come from a skill. If they are too long, they are cut, because the violation
-	 * must be counted in any case. */
+	/* Details may come from a skill. If they are too long, they are cut, not refused, because
+	 * the violation must be counted in any case. */
 	auto_free char *kept =
 	        details != NULL ? strndup(details, utf8_cut(details, STORE_DETAILS - 1)) : NULL;
 	if (details != NULL && kept == NULL) {
