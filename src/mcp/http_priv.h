@@ -116,7 +116,7 @@ void http_conn_forget_body(struct http_conn *c); /* frees the body after parsing
 int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why);
 /* Returns NULL, or the difference between the headers of a modern request and its body. */
 const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m);
-/* Returns whether the value of the field equals these bytes, plain or as "=?base64?...?=". */
+/* Returns true if the value of the field equals these bytes, plain or as "=?base64?...?=". */
 bool http_field_says(struct span value, const char *body, size_t len);
 /* Copies the value of the field into `out` (size bytes) and returns `out`. NULL: the field is
  * missing or too long. */

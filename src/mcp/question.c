@@ -221,7 +221,8 @@ void mcp_call_write_questions(const struct mcp_call *c, struct json *j)
 
 /* ---- modern ---- */
 
-/* Returns whether the client can answer every question. If not, ends the call with an error. */
+/* Returns true if the client can answer every question. If not, ends the call with an error and
+ * returns false. */
 static bool can_ask_all(struct mcp_call *c)
 {
 	char data[64 + sizeof("elicitation")];

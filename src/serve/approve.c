@@ -164,7 +164,7 @@ static void remember_items(struct approvals *a, const struct approve_case *k,
 	}
 }
 
-/* ---- what the decision is told -------------------------------------------- */
+/* ---- what the consent decision gets ------------------------------------------- */
 
 /* The answer is valid only for the files that the owner was shown. */
 static void pin_files(struct approve_case *k)

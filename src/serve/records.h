@@ -60,7 +60,7 @@ void records_close(struct served_record *r);
 
 /* Writes "run":{...}: the facts about the run. */
 void records_put_run(const struct served_record *r, struct json *j);
-/* Writes "verified":{"state":...}: whether the record can be believed. */
+/* Writes "verified":{"state":...}: the result of verifying the record. */
 void records_put_verified(const struct serve *s, const struct served_record *r, struct json *j);
 
 struct records_ask {

@@ -7,7 +7,7 @@
 #include "session/db.h"
 
 #define DB_WHERE      "session store"
-#define DB_WAIT_MS    10000 /* the longest wait for a lock that another process holds */
+#define DB_WAIT_MS    10000 /* longest wait for a lock of another process */
 #define DB_STATEMENTS 256   /* prepared statements that are kept; a power of two */
 #define DB_MAX_ARGS   40    /* of one statement */
 #define DB_MAX_COLS   40    /* of one row */

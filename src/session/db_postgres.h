@@ -9,7 +9,7 @@
 struct pg_link {
 	const struct pq *pq;
 	struct pg_conn *conn; /* NULL: lost, or not connected yet */
-	char *url;            /* may hold a password */
+	char *url;            /* may contain a password */
 	char *secret;         /* the password in the URL, or ""; must not appear in any message */
 	uint64_t made;        /* number of connections made so far */
 };

@@ -31,8 +31,8 @@ struct sqlite_db {
 	const struct sqlite *sql;
 	sqlite3 *handle;
 	char path[PATH_MAX];
-	int queue;         /* <path>-lock, whose lock processes must hold before they write */
-	bool turn;         /* we hold the lock of `queue` */
+	int queue;         /* fd of <path>-lock, which a process locks before it writes */
+	bool turn;         /* this process has the lock of `queue` */
 	uint64_t asked_us; /* when the wait began */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
@@ -257,7 +257,7 @@ static int sqlite_run(struct db *db, const char *sql, const struct db_value *arg
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Called each time another process holds a lock. Returns 0 to give up. */
+/* Called each time a lock of another process prevents progress. Returns 0 to give up. */
 static int wait_for_lock(void *arg, int count)
 {
 	struct sqlite_db *s = arg;

@@ -153,7 +153,8 @@ struct session_usage {
 		uint64_t n;
 	} violations[32];
 	size_t n_violations;
-	/* Counts each violation once, while kinds and classes count the same violations twice. */
+	/* Number of violations, each counted once. In `violations` each one is counted for its kind
+	 * and for its class. */
 	uint64_t all_violations;
 	const char *const *domains; /* contacted names; those new to the session are counted */
 	size_t n_domains;
@@ -219,7 +220,7 @@ struct outbox_item {
 	char *body;   /* the event as JSON (herald.h) */
 	unsigned tries;
 	/* For NOTIFY_OTEL: `body` has lines of the ledger, and the fields below are set. */
-	bool span; /* the span of a session that is over; `body` holds the lines of its events */
+	bool span; /* the item is the span of a session that is over; `body` has its events */
 	int64_t begun_us; /* start of the session */
 	uint64_t upto;    /* the first line that is not in `body` */
 	size_t lines;     /* number of lines in `body` */

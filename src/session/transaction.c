@@ -371,8 +371,8 @@ static void fill_decision(struct call *c, struct decision *ret)
 	memcpy(ret->warning, c->warning, sizeof(ret->warning));
 }
 
-/* Commits. call_finish() starts the herald that sends the message, together with everything
- * else. */
+/* Commits, but does not start the herald. call_commit() starts it at once; call_finish() starts it
+ * when it enforces the decision. */
 static int commit_call(struct call *c, struct ssb_error *err)
 {
 	assert(c->open && c->n > 0);

@@ -23,7 +23,7 @@ enum session_state {
 enum session_act {
 	ACT_LOG,   /* recorded and allowed */
 	ACT_ALERT, /* recorded and allowed, and the owner gets a message */
-	ACT_BLOCK, /* refused; the session goes on */
+	ACT_BLOCK, /* refused; the session continues */
 	ACT_PAUSE, /* refused, and every run of the session is stopped */
 	ACT_KILL,  /* refused, and every run of the session is ended */
 	SESSION_ACTS,
