@@ -460,7 +460,8 @@ static int check_change(struct setup *s, struct ssb_error *err)
 	            : ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
 	                       "the client's command ended without an error, but the "
 	                       "entry " SETUP_SERVER " %s; run the command above yourself",
-	                       s->removing ? "is still there" : "is not there as it was given");
+	                       s->removing ? "is still there"
+	                                   : "is missing, or differs from what was given");
 }
 
 /* Returns the exit status, or -1 with `err`. */

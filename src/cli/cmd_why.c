@@ -1,5 +1,5 @@
 /* cmd_why.c - explains each thing that a run was denied: what was tried, how often, by which rule,
- * and the exact change that would allow it. The short form follows a run. */
+ * and the exact change that would allow it. */
 #include <inttypes.h>
 #include <unistd.h>
 

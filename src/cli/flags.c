@@ -120,7 +120,7 @@ const struct option_row FLAGS[] = {
 	{ "socket", 0, "PATH", FLAG_SOCKET, NULL, ON_SERVE,
 	  "a unix socket here, instead of stdin and stdout" },
 	{ "session-policy", 0, "FILE", FLAG_SESSION_POLICY, NULL, ON_SERVE,
-	  "a session by this policy for each client" },
+	  "open a session with this policy for each client" },
 	{ "max-runs", 0, "N", FLAG_MAX_RUNS, NULL, ON_SERVE,
 	  "runs at once, of all clients together" },
 	{ "all-runs", 0, NULL, FLAG_ALL_RUNS, NULL, ON_SERVE,

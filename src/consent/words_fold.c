@@ -11,7 +11,7 @@
 
 #define PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+@:*,-"
 #define BAR     "    | "
-#define NARROW  24 /* columns; a terminal that reports fewer is ignored */
+#define NARROW  24 /* columns: the minimum width, also if the terminal reports fewer */
 #define KEPT_AT 3  /* this many quarters of a shortened text are its beginning */
 
 /* Returns the last boundary between characters at or before `at`. */

@@ -10,8 +10,8 @@
 #include "os/clock.h"
 
 struct budget {
-	uint64_t cpu_us; /* the end in CPU time; wall_us: the end in wall-clock time */
-	uint64_t wall_us;
+	uint64_t cpu_us;  /* CPU time at which the budget is used up */
+	uint64_t wall_us; /* wall-clock time at which the budget is used up */
 	uint64_t sure_us; /* before this wall-clock time the CPU time cannot be used up */
 };
 

@@ -28,8 +28,8 @@ struct build {
 	char *tool_bin;               /* goes first in PATH; NULL: none */
 	struct string_list ca_env;    /* "NAME=FILE" of the owner's certificate bundles */
 	struct string_list given_env; /* variables that the approval gives */
-	/* The path that was judged last is not refused, because the approval grants it like a
-	 * flag. */
+	/* True if the approval grants the path that was judged last. The path is then judged as if
+	 * the owner had named it. */
 	bool lifted;
 	bool failed; /* memory is exhausted: the plan must not be used */
 };

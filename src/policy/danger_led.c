@@ -26,8 +26,8 @@
 
 static const char IN_PATH[] = "is in your PATH, and holds programs that you run";
 static const char TOO_MANY[] = "has too many hidden names to check each for symlinks";
-static const char UNLISTED[] = "has a directory of hidden names that cannot be listed, so it is "
-                               "not known where these names lead";
+static const char UNLISTED[] = "contains a hidden directory that cannot be listed, so its symlinks "
+                               "cannot be checked";
 
 struct led_search {
 	struct danger *d;

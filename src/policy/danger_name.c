@@ -20,8 +20,9 @@ static bool is_or_beneath(const char *path, const char *place)
 {
 	size_t n = 0;
 
+	/* No strlen(): this function is called often, and usually the first letters differ. */
 	while (place[n] != '\0' && place[n] == path[n]) {
-		n++; /* this is called often, and usually the first letters differ */
+		n++;
 	}
 	return place[n] == '\0' && (path[n] == '\0' || path[n] == '/');
 }

@@ -96,8 +96,8 @@ static const char ABOUT[] =
         " DIR NAME TYPE TTL TIMEOUT LENGTH LEN SIZE COUNT LIMIT MIN MAX ENABLED"
         " DISABLED POLICY ALGORITHM ALG PROVIDER DOMAIN HOST PORT SECURE SAMESITE"
         " HTTPONLY REGION EXPIRY EXPIRES SOCK PARALLELISM MODE METHOD PROMPT ";
-/* Words before KEY or TOKEN. Such a key or token belongs to a person or a machine, whatever it is
- * for. */
+/* Words before KEY or TOKEN that make the variable a secret of the owner, whichever service the key
+ * or token is for. */
 #define OF_OWNERS                                                                                  \
 	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
 	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "

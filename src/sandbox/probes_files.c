@@ -346,8 +346,12 @@ static bool is_decoy(const struct prove_world *w, int fd)
 
 ATTACK(fd_low)
 {
-	return is_decoy(w, w->low_fd) ? attack_worked(f, "fd %d is open on the decoy", w->low_fd)
-	                              : attack_failed(f, "fd %d is not the decoy", w->low_fd);
+	return is_decoy(w, w->low_fd)
+	               ? attack_worked(
+	                         f, "fd %d, a test file that the caller left open, is still open",
+	                         w->low_fd)
+	               : attack_failed(f, "fd %d is not the test file that the caller left open",
+	                               w->low_fd);
 }
 
 ATTACK(fd_high)
@@ -355,8 +359,12 @@ ATTACK(fd_high)
 	if (w->high_fd < 0) {
 		return attack_void(f, "the caller's limit of open files is too low");
 	}
-	return is_decoy(w, w->high_fd) ? attack_worked(f, "fd %d is open on the decoy", w->high_fd)
-	                               : attack_failed(f, "fd %d is not the decoy", w->high_fd);
+	return is_decoy(w, w->high_fd)
+	               ? attack_worked(
+	                         f, "fd %d, a test file that the caller left open, is still open",
+	                         w->high_fd)
+	               : attack_failed(f, "fd %d is not the test file that the caller left open",
+	                               w->high_fd);
 }
 
 ATTACK(fd_any)

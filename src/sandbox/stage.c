@@ -221,8 +221,8 @@ static bool is_there(int meet)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Waits until the skill's process has made its namespaces, enters them and tells it that the view
- * is ready. */
+/* Waits until the skill's process has made its namespaces. Then init enters them, and tells that
+ * process that the view is ready. */
 static int init_meet(struct stage *s, struct ssb_error *err)
 {
 	struct view_ready ready = { .unix_sockets = s->unix_sockets,

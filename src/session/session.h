@@ -109,9 +109,9 @@ int session_sweep(struct session_store *ss, struct session_swept *ret, struct ss
 int session_check(struct session_store *ss, const char *id, const char *action, micros estimate,
                   struct decision *ret, struct ssb_error *err);
 /* Replaces a reservation by the actual cost. If `actual` is negative, the action did not happen,
- * and the whole amount is given back. A session that is over also accepts this, and accepts it once
- * for a reservation that timed out, so that spent money is always counted. A settled reservation is
- * deleted: settling it again fails with SSB_E_NOT_FOUND. */
+ * and the whole amount is given back. Spent money must always be counted, so this also works after
+ * the session is over, and once for a reservation that timed out. A settled reservation is deleted:
+ * settling it again fails with SSB_E_NOT_FOUND. */
 int session_settle(struct session_store *ss, int64_t reservation, micros actual,
                    struct decision *ret, struct ssb_error *err);
 /* `details` may be NULL, and is cut if it is too long. */

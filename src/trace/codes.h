@@ -1,8 +1,8 @@
 /* codes.h - the stable codes of records as enums, all from one table (codes.def).
  *
  * Program logic must compare these enums and never their texts. The *_from() functions convert the
- * text of a line that was read. The remedy of a line has no code: src/report/remedy.c reads what it
- * grants from its text. */
+ * text of a line that was read. A remedy has no code: src/report/remedy.c parses the remedy's text
+ * to find out what the remedy grants. */
 #ifndef TRACE_CODES_H
 #define TRACE_CODES_H
 

@@ -159,7 +159,9 @@ int tar_header(const uint8_t block[TAR_BLOCK], struct tar_member *ret, const cha
 static int take_path(char out[TAR_PATH], const char *s, size_t len, const char **ret_why)
 {
 	if (len == 0 || len >= TAR_PATH || memchr(s, '\0', len) != NULL) {
-		*ret_why = "a long name is empty, too long, or contains a NUL";
+		*ret_why = "the long path of a member is empty, has more than 4095 bytes, or "
+		           "contains a "
+		           "NUL";
 		return -1;
 	}
 	memcpy(out, s, len);

@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-/* The command line is a program, not part of the library. */
+/* Included, because the command line is not part of the library that the tests link. */
 #include "cli/flags.c"
 #include "cli/cli_options.c"
 #include "cli/say.c"

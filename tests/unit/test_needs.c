@@ -513,7 +513,8 @@ static void taken_together(void **state)
 	}
 }
 
-/* Of two profiles the wider one counts. If one need is in no profile, there is none. */
+/* When two equal needs are merged, the wider profile is kept. If no profile allows one of the needs
+ * (-1), the result is -1, too. */
 static void profiles_together(void **state)
 {
 	static const int EACH[][3] = { { 0, 2, 2 }, { 2, 0, 2 }, { 1, -1, -1 }, { -1, 1, -1 } };
