@@ -12,7 +12,7 @@
  *    overlap is counted twice, the limit is kept.
  * 3. overlap: the mappings of those files are found and subtracted. Before the skill is ended, a
  *    second measurement must confirm the result, because a fork between two reads makes the same
- *    pages count twice.
+ *    pages count twice. If processes were made or ended between the two, there are more.
  *
  * Steps 2 and 3 have a time budget, which is enough for a pool of forked processes that share
  * gigabytes. If a skill makes the measurement slower than that (many mappings, many processes), the
@@ -44,6 +44,7 @@
  * for locks that the skill holds. */
 #define EXACT_CPU_MS  1000
 #define EXACT_WALL_MS 2000
+#define MAX_LOOKS     5    /* measurements in one check while processes come and go */
 #define MAX_LATE      3    /* how many measurements in a row may be postponed because of waiting */
 #define MAX_KCMP      1024 /* comparisons of address spaces per check */
 #define LIVING_TRIES  4    /* attempts to find a live thread: threads may end meanwhile */
@@ -543,7 +544,12 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t used = bound + files;
 	w->bound = used;
 	struct budget budget = budget_new(EXACT_CPU_MS, EXACT_WALL_MS);
-	for (int look = 0; look < 2 && used > w->limit; look++) {
+	unsigned before = 0;
+	for (int look = 0; used > w->limit && look < MAX_LOOKS; look++) {
+		if (look >= 2 && w->n_mm == before) {
+			break;
+		}
+		before = w->n_mm;
 		used = measure_exactly(w, files, &budget);
 	}
 	if (used <= w->limit) {
