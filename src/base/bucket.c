@@ -15,7 +15,8 @@ bool bucket_take(struct bucket *k, uint64_t now_us)
 	uint64_t past = now_us > k->at_us ? now_us - k->at_us : 0;
 
 	if (past >= SECOND * (k->depth / k->per_second + 1)) {
-		k->left = k->depth; /* it must be full; the product below could overflow */
+		k->left = k->depth; /* so much time has passed that the bucket is full; the product
+		                       below could overflow */
 		k->at_us = now_us;
 	} else {
 		/* Advance at_us only by whole tokens: otherwise frequent calls would lose the

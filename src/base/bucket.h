@@ -14,7 +14,7 @@ struct bucket {
 
 void bucket_init(struct bucket *k, uint64_t per_second, uint64_t depth,
                  uint64_t now_us);                   /* starts full */
-bool bucket_take(struct bucket *k, uint64_t now_us); /* false: none is left now */
+bool bucket_take(struct bucket *k, uint64_t now_us); /* false: no token is left now */
 
 /* Returns the time at which the bucket will have `n` tokens (at most `depth`). */
 uint64_t bucket_due_us(const struct bucket *k, uint64_t n);

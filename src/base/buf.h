@@ -17,7 +17,8 @@ struct buf {
 	bool failed;
 };
 
-/* An empty buffer: `auto_buf text = BUF(cap);`. buf_init() is for one that is a member. */
+/* An empty buffer: `auto_buf text = BUF(cap);`. buf_init() initialises a buffer that is a member of
+ * another struct. */
 #define BUF(most) ((struct buf){ .cap = (most) })
 void buf_init(struct buf *b, size_t cap);
 void buf_done(struct buf *b); /* accepts a zeroed or freed buffer */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Hashes `len` bytes. `seed` is one more value that belongs to the key, or the hash of the bytes
- * before these. It is no protection against chosen keys, unless they cannot know the seed. */
+ * before these. An attacker who knows the seed can choose keys that have the same hash. */
 static inline uint64_t fnv_hash(uint64_t seed, const void *data, size_t len)
 {
 	const unsigned char *p = data;

@@ -20,7 +20,8 @@ struct json {
 	bool keyed;      /* a key was just written, so a value must follow */
 };
 
-/* A writer: `struct json j = JSON_TO(&text, true);`. json_init() is for one that is a member. */
+/* A writer: `struct json j = JSON_TO(&text, true);`. json_init() initialises a writer that is a
+ * member of another struct. */
 #define JSON_TO(buffer, lines) ((struct json){ .out = (buffer), .pretty = (lines) })
 void json_init(struct json *j, struct buf *out, bool pretty);
 void json_open(struct json *j, char bracket);  /* '{' or '[' */

@@ -232,8 +232,9 @@ static size_t number_length(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* The NUL after a number also needs space in doc->text. In a list, the comma or bracket has that
- * byte; for a number alone, doc->text has one spare byte. */
+/* The NUL after a number also needs space in doc->text. In an array or object, it uses the byte of
+ * the comma or bracket after the number. For a number that is the whole text, doc->text has one
+ * spare byte. */
 static bool parse_number(struct json_parse *s, uint32_t *ret)
 {
 	size_t n = number_length(s->p, s->end);

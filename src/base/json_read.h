@@ -48,8 +48,8 @@ int json_read(struct json_doc *doc, const char *text, size_t len, const char **r
 int json_read_del(struct json_doc *doc, const char *text, size_t len, const char **ret_why);
 void json_doc_done(struct json_doc *doc);
 
-/* They accept NULL as `node`, `object` or `parent`. If the value is missing or of another type,
- * they return NULL, false or `otherwise`. */
+/* The functions below accept NULL as `node`, `object` or `parent`. If the value is missing or of
+ * another type, they return NULL, false or `otherwise`. */
 const struct json_node *json_top(const struct json_doc *doc);
 const struct json_node *json_member(const struct json_doc *doc, const struct json_node *object,
                                     const char *key);

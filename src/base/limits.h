@@ -15,7 +15,7 @@
 /* Skills without a manifest, which are read leniently */
 #define MAX_LOOSE_ENTRIES 256 /* of a frontmatter that is read entry by entry */
 #define MAX_BLANK_LINES   64  /* before the frontmatter */
-#define MAX_WISHES        256 /* names of each kind */
+#define MAX_WISHES        256 /* names of each kind that a skill asks for */
 #define MAX_SHEBANG_BYTES 512
 #define MAX_SHEBANG_WORDS 8
 #define MAX_SCRIPT_NAMES  256  /* names of scripts that are listed */
@@ -23,9 +23,9 @@
 #define MAX_SCRIPT_DEPTH  4
 
 /* Plans */
-#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and others */
+#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and other requests */
 #define MAX_GRANTS       256
-#define MAX_COVERS       64 /* directories of the runtime inside grants that are covered */
+#define MAX_COVERS       64 /* covered directories of the runtime that lie in grants */
 #define MAX_ENV_VARS     256
 #define MAX_ENV_BYTES    (1024 * 1024)
 #define MAX_ARGS         4096
@@ -33,13 +33,13 @@
 #define MAX_PATH_BYTES   4096
 #define MAX_PATH_DEPTH   128          /* directories above a granted path */
 #define MAX_HIDDEN_NAMES 65536        /* names in the home that are checked for being symlinks */
+#define MAX_HIDDEN_LINKS 1024         /* symlinks among these names */
 #define MIN_STACK_BYTES  (256 * 1024) /* planning a run needs 80 KiB of the stack */
-#define MAX_HIDDEN_LINKS 1024         /* symlinks among them */
 #define MAX_MOUNTS_BYTES (4UL << 20)  /* of /proc/self/mountinfo */
 
 /* Root file systems and the images that they are unpacked from */
 #define IMAGES_DIR       "images" /* in the state directory */
-#define MAX_ROOTFS_PARTS 1024     /* mounts and links at its top, in /etc and in /var */
+#define MAX_ROOTFS_PARTS 1024     /* mounts and links at the top, in /etc and in /var */
 #define MAX_IMAGE_JSON   ((size_t)4 * 1024 * 1024)
 #define MAX_IMAGE_LAYERS 128
 #define MAX_IMAGE_FILES  UINT64_C(1000000)
@@ -102,11 +102,11 @@
 
 /* Approvals of the owner */
 #define MAX_APPROVED       1024         /* approved skills; also grants in one client's session */
-#define MAX_LOCK_BYTES     (16UL << 20) /* of the file of one skill's approval */
+#define MAX_LOCK_BYTES     (16UL << 20) /* of the file with the approval of one skill */
 #define MAX_LOCK_TEXT      8192         /* bytes of one text in that file */
 #define MAX_PINNED_FILES   20000        /* files of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
-#define MAX_PINNED_PATHS   (2UL << 20) /* bytes of their names and link targets together */
+#define MAX_PINNED_PATHS   (2UL << 20) /* bytes of all names and link targets */
 #define MAX_PINNED_DIRS    20000
 #define MAX_PINNED_HOLES   (64UL * 1024) /* bytes without disk blocks in sparse files */
 #define MAX_MARK_WAIT      5000000000LL  /* ns; the wait for files that were changed just now */
@@ -115,7 +115,7 @@
 #define MAX_APPROVE_ITEMS  16           /* things asked for in one question */
 
 /* Questions at the terminal, and the texts that they show */
-#define MAX_WORD_BYTES  200         /* of one text from a skill; its middle is left out */
+#define MAX_WORD_BYTES  200         /* of one text from a skill; a longer one loses its middle */
 #define MAX_SHOWN_ITEMS 12          /* lines of the question; further reads are only counted */
 #define MAX_SHOWN_FILES 20          /* changed files; further ones are counted */
 #define MAX_DIFF_BYTES  (1UL << 20) /* a larger file is not compared line by line */
@@ -176,7 +176,7 @@
 #define MAX_PROXY_USER     512  /* decoded bytes of user and password in that URL */
 #define MIN_RANGE_BITS4    16   /* the widest address range of a rule */
 #define MIN_RANGE_BITS6    48
-#define MAX_RANGE_SOCKETS  128 /* for one range; with more, one socket listens on all addresses */
+#define MAX_RANGE_SOCKETS  128 /* for one range; a larger range has one socket for all addresses */
 
 /* Unix sockets that are made for a skill */
 #define MAX_UNIX_PLACES     8    /* private places of one sandbox */
@@ -230,7 +230,7 @@
 #define MAX_SKILL_FILES   512           /* files of one skill that is served as files */
 #define MAX_SKILL_BYTES   (16UL << 20)  /* bytes of all files of one served skill */
 #define MAX_SKILL_FILE    (4UL << 20)   /* bytes of one file of a served skill */
-#define MAX_SKILL_LEFT    64            /* files that are not served, but named */
+#define MAX_SKILL_LEFT    64            /* files that are listed by name but not served */
 #define MAX_COMPLETIONS   100           /* completions in one answer */
 #define MAX_URI           8192          /* bytes of a URI */
 #define MAX_CURSOR        4096          /* bytes of a cursor */
@@ -254,11 +254,11 @@
 #define MAX_MCP_EXTENSIONS 4096         /* bytes of the names of a client's extensions */
 #define MAX_MCP_STATE      (16 * 1024)  /* bytes of a handler's own state in a requestState */
 #define MAX_MCP_STATES     1024         /* states that were not returned yet */
-#define MAX_MCP_PROBLEMS   16   /* listed for the arguments of one call; further ones are counted */
-#define MAX_MCP_LISTENS    32   /* subscriptions/listen of one peer at the same time */
-#define MAX_MCP_WATCHED    1024 /* resources and tasks that one peer listens to */
-#define MAX_MCP_URI        4096 /* bytes of the URI of one resource */
-#define MAX_MCP_TASKS      128  /* tasks that are kept, running or finished */
+#define MAX_MCP_PROBLEMS   16           /* problems listed for one call; further ones are counted */
+#define MAX_MCP_LISTENS    32           /* subscriptions/listen of one peer at the same time */
+#define MAX_MCP_WATCHED    1024         /* resources and tasks that one peer listens to */
+#define MAX_MCP_URI        4096         /* bytes of the URI of one resource */
+#define MAX_MCP_TASKS      128          /* tasks that are kept, running or finished */
 #define MAX_MCP_TASK_BYTES (32UL << 20) /* bytes of all answers of tasks that are kept */
 #define MAX_MCP_TASK_TEXT  1024         /* bytes of the status message of one task */
 
@@ -278,8 +278,8 @@
 #define MIN_RUN_FILES 64    /* files that a supervisor opens for a plan without grants */
 #define MAX_RUN_FILES 10240 /* files that a supervisor opens for a plan with grants */
 
-/* For the server of runs. It has five open fds for each run, and for each plan one for each
- * grant. */
+/* Open files of the server of runs: five for each run and, for each plan that it keeps, one for
+ * each grant. */
 #define MAX_SERVE_FILES 65536
 
 /* The search for git repositories in a writable grant */
@@ -290,10 +290,10 @@
 #define MAX_REPOS        256         /* each needs an open fd for each protected name */
 #define MAX_KNOWN_BYTES  (1UL << 20) /* of one file that runs keep for later runs */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one git configuration file */
-#define MAX_REPO_CONFIGS 32   /* files of one tree, or of the owner, with the included ones */
-#define MAX_WORKTREES    32   /* of one repository that are protected one by one */
-#define MAX_GITDIRS      512  /* git directories outside of their working trees */
-#define MAX_AROUND       1024 /* directories above writable grants */
+#define MAX_REPO_CONFIGS 32          /* of one tree or of the owner, included files too */
+#define MAX_WORKTREES    32          /* worktrees of one repository, protected one by one */
+#define MAX_GITDIRS      512         /* git directories outside of their working trees */
+#define MAX_AROUND       1024        /* directories above writable grants */
 #define MAX_LISTED_NAMES                                                                           \
 	500 /* names listed in a directory with protected names; in a larger directory only known  \
 	       names are protected */
@@ -306,20 +306,20 @@
 #define MAX_HOOK_INPUT   (4UL << 20) /* bytes of everything that the hook sends */
 #define MAX_HOOK_PLACES  16          /* directories that a command may have changed to */
 #define MAX_HOOK_SKILLS  1024        /* names of skills that are looked for in a command */
-#define MAX_HOOK_NAMES   200000      /* names of files examined, each in each place */
-#define MAX_HOOK_WALK    50000       /* entries examined to find skills, and as many for patterns */
+#define MAX_HOOK_NAMES   200000      /* paths examined: each name in each directory */
+#define MAX_HOOK_WALK    50000 /* directory entries read for skills, and as many for patterns */
 #define MAX_CONFIG_BYTES (8UL << 20) /* bytes of a client's configuration */
 #define MAX_SERVED       64          /* directories of skills named on one command line */
 
 /* What a skill needs, from its records and its files */
 #define MAX_NEEDS         4096          /* different needs; further ones are dropped */
 #define MAX_NEED_REPEATS  (1 << 18)     /* lines of a record that count repeats of other lines */
-#define MAX_NEED_NAMES    1024          /* hosts that a record names by address */
+#define MAX_NEED_NAMES    1024          /* addresses whose host name is in a record */
 #define MAX_PROPOSED_NOTE 64            /* comments in each list of a proposed manifest */
 #define MAX_HINT_FILES    512           /* files of a skill that are searched */
 #define MAX_HINT_BYTES    (1024 * 1024) /* of one file */
 #define MAX_HINT_TOTAL    (8UL << 20)   /* of all files together */
-#define MAX_HINT_LOOKS    256           /* variables of one script that are searched for */
+#define MAX_HINT_LOOKS    256           /* searches of one script for assignments to variables */
 #define MAX_HINT_DEPTH    8             /* nested directories */
 
 /* Snapshots of directories that cannot be mapped to the skill's uid */

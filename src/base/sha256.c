@@ -172,7 +172,8 @@ void sha256_portable(void)
 	atomic_store_explicit(&chosen, sha256_blocks_portable, memory_order_relaxed);
 }
 
-/* Hashes blocks as long as no implementation is chosen. Chooses one after ASK_AFTER_BLOCKS. */
+/* Hashes blocks with plain C while no implementation is chosen. Chooses one after
+ * ASK_AFTER_BLOCKS. */
 static void hash_undecided(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static atomic_size_t hashed;

@@ -11,7 +11,7 @@
 /* Caches the text of the last second, because most lines of a record have the same second as the
  * line before. */
 struct stamp {
-	int64_t second; /* -1: no text yet */
+	int64_t second; /* the second that `text` shows; -1: no text yet */
 	char text[STAMP_SIZE];
 };
 

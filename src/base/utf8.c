@@ -40,7 +40,8 @@ size_t utf8_cut(const char *s, size_t max)
 	if (len <= max) {
 		return len;
 	}
-	/* A sequence has at most three bytes after its first; with more, the text is not UTF-8. */
+	/* A sequence has at most three bytes after its first one. If there are more, the text is
+	 * not UTF-8. */
 	for (size_t back = 0; back <= 3 && back <= max; back++) {
 		if (((unsigned char)s[max - back] & 0xc0) != 0x80) {
 			return max - back;
