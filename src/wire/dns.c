@@ -1,5 +1,5 @@
-/* dns.c - DNS messages: parses and writes DNS messages: the part of RFC 1035 that a stub resolver
- * needs, with EDNS(0).
+/* dns.c - parses and writes DNS messages: the part of RFC 1035 that a stub resolver needs, with
+ * EDNS(0).
  *
  * A message is a header of 12 bytes, then questions, then records:
  *   header:   id, flags, number of questions, answers, authorities, additionals
@@ -81,8 +81,8 @@ static void put_label(const char *label, size_t len, char *out, bool *odd)
 	}
 }
 
-/* Reads the name of the question. Compression pointers are refused, because nothing comes before
- * the name to which one could point. Returns false if the name is malformed. */
+/* Reads the name of the question. Compression pointers are refused: a pointer leads to an earlier
+ * name, and this is the first name of the message. Returns false if the name is malformed. */
 static bool read_name(struct cursor *c, char name[DNS_MAX_NAME], bool *odd)
 {
 	size_t wire = 0, n = 0;

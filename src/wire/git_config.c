@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 
-#define NAME_BYTES 64 /* bytes of the name of a section or key; those that matter are shorter */
+#define NAME_BYTES 64 /* room for the name of a section or key; all NAMES are shorter */
 
 static const struct {
 	const char *section;
@@ -70,7 +70,7 @@ static void skip_line(struct git_config_reader *r)
 	}
 }
 
-/* Reads the name of a section or key. If it is too long, it does not matter and becomes "". */
+/* Reads the name of a section or key. A name that is too long is none of NAMES, and becomes "". */
 static void read_name(struct git_config_reader *r, char name[static NAME_BYTES])
 {
 	size_t n = 0;
@@ -108,7 +108,8 @@ static void read_section(struct git_config_reader *r)
 struct value {
 	char text[PATH_MAX];
 	size_t n;      /* length of the value, which may be greater than the buffer */
-	size_t spaces; /* blanks at the end, which do not count unless more follows */
+	size_t spaces; /* blanks at the end, which belong to the value only if another byte follows
+	                  them */
 };
 
 static void value_add(struct value *v, int c)

@@ -32,7 +32,7 @@ enum http1_deny {
 	HTTP1_TOO_LONG,
 	HTTP1_NO_HOST,    /* there is no Host, or it is empty */
 	HTTP1_TWO_HOSTS,  /* two Host lines, or an absolute URI with another host */
-	HTTP1_BAD_HOST,   /* it has bytes that no host name has, or user information */
+	HTTP1_BAD_HOST,   /* the host has bytes that no host name has, or user information */
 	HTTP1_CONNECT,    /* the method is CONNECT */
 	HTTP1_FOLDED,     /* obsolete line folding */
 	HTTP1_BAD_HEADER, /* blank before the colon, bare CR or LF, NUL, no colon, and so on */
@@ -57,7 +57,7 @@ struct http1 {
 	int state;
 	uint64_t left;   /* bytes that pass without checks: a head with its body, or a chunk */
 	uint64_t length; /* Content-Length */
-	size_t scan;     /* bytes of the section that is held back that were read */
+	size_t scan;     /* how many bytes of the section that is held back were read */
 	size_t line;     /* position of the current line in that section */
 	size_t target;   /* position of the request target; target_len: its length */
 	size_t target_len;
@@ -84,9 +84,10 @@ void http1_allow(struct http1 *h);
  * http1_not_switched() is called. If a server refuses the body, it may read the next bytes as a
  * request or as the body, so nothing more may pass to it.
  *
- * Only the first request of a connection can ask for either, because its answer begins with the
- * server's first byte. To find the answer to a later request, all bodies before it would have to be
- * read, and a page can contain the text "HTTP/1.1 101", too. */
+ * Only the first request of a connection may ask for an upgrade or a 100, because its answer begins
+ * with the server's first byte. To find the answer to a later request, the checker would have to
+ * read the bodies of all answers before it. It cannot search for "HTTP/1.1 101": a page can contain
+ * this text, too. */
 bool http1_waiting(const struct http1 *h);
 
 /* Call it if the server answered 101 to the upgrade request: all further bytes pass. It is ignored
@@ -105,10 +106,10 @@ bool http1_refused(const struct http1 *h);
 
 /* http1_is_switch() reads the beginning of the server's answer. The caller initialises the struct
  * with { .expects = ... } and feeds the server's bytes in order, from the first one, until
- * `decided`. Returns true once the answer to the upgrade request is known to be a 101. Interim
+ * `decided`. Returns true if the answer to the upgrade request is known to be a 101. Interim
  * answers (100, 103) are skipped, except the 100 that a body waits for, which sets `go_on`. An
- * answer that is not HTTP/1.1 is not an error; the result is false. A decision does not change any
- * more. */
+ * answer that is not HTTP/1.1 is not an error; the result is false. When `decided` is true, the
+ * result does not change any more. */
 struct http1_status {
 	bool expects; /* a body waits for the 100 */
 	bool go_on;   /* the 100 has arrived */

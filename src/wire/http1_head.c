@@ -1,6 +1,6 @@
 /* http1_head.c - judges each line of a head.
  *
- * They are stricter than the standard wherever servers are known to read the same bytes
+ * The rules are stricter than the standard wherever servers are known to read the same bytes
  * differently: lengths and codings have only one valid spelling, hosts are plain text, and bytes
  * that some parsers treat as a line end or a blank are refused. */
 #include "wire/http1_head.h"
@@ -304,8 +304,8 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
-/* Other expectations are denied: a server may answer them with a final status and continue to
- * read. */
+/* Other expectations are denied: a server may answer with a final status and read on. Then it is
+ * unknown whether it reads the next bytes as the body or as a request. */
 static enum http1_deny on_expect(struct http1 *h, struct span value)
 {
 	if (h->expect || h->old || !is_nocase(span_trim(value), "100-continue")) {
@@ -315,8 +315,8 @@ static enum http1_deny on_expect(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* Connection must not name a field that decides about the message, because a proxy removes the
- * named fields before it reads the remaining ones. */
+/* Connection must not name one of these fields: a proxy removes the fields that Connection names,
+ * and then reads the message without them. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
 	struct span option;
@@ -362,8 +362,8 @@ static bool is_field(struct span name, const char *field)
 	return true;
 }
 
-/* Splits a line at the colon. *ret_field is the row of FIELDS, and *ret_value the value; NULL and
- * unset if the field is not in the table. */
+/* Splits a line at the colon. If the field is in FIELDS, *ret_field is its row and *ret_value is
+ * its value. Otherwise *ret_field is NULL, and *ret_value is not set. */
 static enum http1_deny split_line(struct span line, const struct head_field **ret_field,
                                   struct span *ret_value)
 {

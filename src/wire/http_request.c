@@ -9,7 +9,8 @@
 
 #define MAX_CHUNK_DIGITS 8
 
-/* Fields that may appear only once, because two readers could use different ones of two. */
+/* Fields that may appear only once: if there were two, one reader could use the first and another
+ * reader the second. */
 static const char *const ONCE[] = {
 	"authorization", "content-type",   "expect", "last-event-id",        "mcp-method",
 	"mcp-name",      "mcp-session-id", "origin", "mcp-protocol-version",
@@ -51,8 +52,9 @@ static struct span span_trim(struct span s)
 	return s;
 }
 
-/* Removes the part before the next `c`, or all of it if there is none, and returns it in *ret
- * without surrounding blanks. Returns false if nothing is left. */
+/* Removes the part before the next `c`, and this `c`, from *rest, or everything if there is no `c`.
+ * Returns the part in *ret without surrounding blanks. Returns false if *rest was used up
+ * before. */
 static bool span_cut(struct span *rest, char c, struct span *ret)
 {
 	if (rest->s == NULL) {
