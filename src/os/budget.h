@@ -23,8 +23,8 @@ static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)
 		                now + wall_ms * UINT64_C(1000), now + cpu_ms * UINT64_C(1000) };
 }
 
-/* Returns true if time is left. Reads the CPU time only when necessary, because that costs as much
- * as a step of the work. */
+/* Returns true if time is left. Reads the CPU time only when necessary, because reading it costs
+ * about as much as the work between two calls. */
 static inline bool budget_left(const struct budget *b)
 {
 	uint64_t now = clock_us();

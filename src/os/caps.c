@@ -45,7 +45,8 @@ int caps_unbound(void)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
 			continue;
 		}
-		/* The capability may not be cleared. This is an error only if it is set. */
+		/* The kernel does not let this process clear the capability. This is an error only
+		 * if the capability is set. */
 		int bound = errno == EINVAL ? -1 : prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
 		if (bound < 0) {
 			return 0; /* the kernel has no more capabilities */

@@ -126,7 +126,7 @@ static bool mount_line_parse(struct piece line, struct mount_line *ret)
 }
 
 /* Returns the path in the line "ID:controllers:path" of the hierarchy that has the controller
- * `name`. If `name` is NULL: of v2, whose list of controllers is empty. */
+ * `name`. If `name` is NULL, returns the path of v2, whose list of controllers is empty. */
 static struct piece self_path(const char *self, const char *name)
 {
 	struct piece text = { self, strlen(self) };

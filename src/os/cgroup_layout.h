@@ -9,9 +9,8 @@
 
 #include "base/limits.h"
 
-/* The order is that in which the directories are made (cgroup_make.c). Values from
- * CGROUP_CONTROLLERS on limit nothing: v1 has separate hierarchies for freezing and for
- * metering. */
+/* The directories are made in this order (cgroup_make.c). CGROUP_FREEZER and CGROUP_CPUACCT limit
+ * nothing: they are the separate hierarchies of v1 for freezing and for metering. */
 enum cgroup_controller {
 	CGROUP_PIDS,
 	CGROUP_MEMORY,

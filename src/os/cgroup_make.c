@@ -50,7 +50,8 @@ static const struct knob V1_KNOBS[] = {
 	{ CGROUP_MEMORY, VAL_MEMORY, MUST, "memory.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.memsw.limit_in_bytes" },
 	{ CGROUP_MEMORY, VAL_ZERO, ELSE, "memory.swappiness" },
-	/* v1 counts socket buffers separately, up to the same limit again. */
+	/* v1 counts the memory of TCP sockets separately, so it gets a second limit of the same
+	 * size. */
 	{ CGROUP_MEMORY, VAL_MEMORY, MAY, "memory.kmem.tcp.limit_in_bytes" },
 	{ CGROUP_CPU, VAL_SHARES, MUST, "cpu.shares" },
 };
@@ -232,7 +233,8 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
-	if (at->v2.top) { /* otherwise keep the parent's reason, which the user can change */
+	if (at->v2.top) { /* otherwise keep the reason why the parent group was refused, which the
+		             user can change */
 		*why = own;
 	}
 	return -1;
@@ -328,7 +330,7 @@ static void sweep_dead(const struct cgroup *cg)
 	unsigned seen = 0;
 	unsigned removed = 0;
 
-	/* The link count is 2 and one for each child. If it is 3, the only child is the group of
+	/* The link count is 2, plus 1 for each child. If it is 3, the only child is the group of
 	 * this run. */
 	if (fstat(cg->nodes[0].base_fd, &st) < 0 || st.st_nlink <= 3) {
 		return;
@@ -338,8 +340,9 @@ static void sweep_dead(const struct cgroup *cg)
 	while (dir != NULL && seen++ < MAX_SWEEP_SEEN && removed < MAX_SWEEP_REMOVALS &&
 	       (e = entries_of(dir)) != NULL) {
 		pid_t pid = parse_pid(e->d_name);
-		/* A governed group has directories in more hierarchies than a run that is not
-		 * governed uses. Only a governed run removes it. */
+		/* A governed group has directories in the hierarchies that freeze and meter, too. A
+		 * run that is not governed does not use these, so only a governed run removes such
+		 * a group. */
 		if (!cg->governed && is_governed(e->d_name)) {
 			continue;
 		}

@@ -17,7 +17,8 @@ int confine_to_fds(struct ssb_error *err);
 int confine_dialler(struct ssb_error *err);
 
 /* Gives up every capability, confines the process, writes the result into the pipe `ready` and
- * closes this pipe. With -1 it writes nothing. Exits if the process could not be confined. */
+ * closes this pipe. If `ready` is -1, it writes nothing. Exits if the process could not be
+ * confined. */
 void confine_or_exit(int (*confine)(struct ssb_error *), int ready);
 
 /* Reads the other end of the pipe until `n` processes are confined. Returns -1 with `err` if one of

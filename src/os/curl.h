@@ -28,8 +28,7 @@ struct curl_request {
 	size_t n_headers;
 	const char *body;
 	size_t len;
-	const char *ca; /* file names of this and the next two; NULL: the system's CAs, no
-	                   certificate */
+	const char *ca; /* a file name, like `cert` and `key`; NULL: the system's CAs are used */
 	const char *cert;
 	const char *key;
 	uint64_t deadline_ms; /* clock_ms() */

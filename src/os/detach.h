@@ -8,7 +8,8 @@
 struct detach {
 	const char *name;      /* for ps, which shows 15 bytes of it */
 	unsigned seconds;      /* the process ends after this time, even if it hangs */
-	void (*late)(int sig); /* async-signal-safe; ends the process then; NULL: SIGALRM ends it */
+	void (*late)(int sig); /* called after `seconds`, must end the process; async-signal-safe;
+	                          NULL: SIGALRM ends it */
 	size_t memory;         /* limit of bytes that it may map in addition to those mapped now */
 };
 

@@ -21,9 +21,9 @@
 
 #define LOCK_PAUSE_US 250L
 #define MAX_LINKS     40 /* symlinks in one path; the kernel has the same limit */
-/* How often to repeat openat2() after EAGAIN. With RESOLVE_BENEATH or RESOLVE_IN_ROOT, a ".." fails
- * so if anything on the machine is renamed or mounted at that time. A file with a lease fails so
- * for up to 45 s. */
+/* How often to repeat openat2() after EAGAIN. With RESOLVE_BENEATH or RESOLVE_IN_ROOT, a path with
+ * ".." fails with EAGAIN if anything on the machine is renamed or mounted at that time. A file with
+ * a lease fails with EAGAIN for up to 45 s. */
 #define OPEN_TRIES 100
 
 int file_openat2(int dir_fd, const char *path, int flags, uint64_t resolve)

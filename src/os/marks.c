@@ -91,7 +91,7 @@ int64_t mark_young(const struct stat *st)
 	int64_t need = st->st_ctim.tv_nsec == 0 ? COARSE_NS : TICK_NS;
 	int64_t age = clock_wall_us() * 1000 - clock_ns(&st->st_ctim);
 
-	/* If the time is far in the future, no change will soon get the same time. */
+	/* If the ctime is far in the future, no change in the near future can get the same time. */
 	return age < -need || age >= need ? 0 : need - age;
 }
 

@@ -67,7 +67,8 @@ int net_loopback_up(void)
 			struct nlmsghdr head;
 			struct ifinfomsg link;
 		} up;
-		struct address_request v6; /* uses its whole struct; v4, which is last, does not */
+		struct address_request v6; /* uses the whole struct; v4 is shorter, so it must be
+		                              last */
 		struct address_request v4;
 	} r = {
 		.up = { { .nlmsg_len = sizeof(r.up),

@@ -27,7 +27,8 @@ int notify_receive(int listener, struct seccomp_notif *ret);
 
 /* Lets the kernel execute the call. The memory behind its pointers may have changed since it was
  * read, so it must be used only for calls that the kernel itself restricts. Returns true if the
- * call was still waiting: everything that was read before then belongs to its process. */
+ * call was still waiting: what was read before then was read from the process that made the
+ * call. */
 bool notify_continue(int listener, const struct seccomp_notif *n);
 
 /* Answers the call without executing it: the call returns -1 with `error`. */
@@ -47,8 +48,8 @@ void notify_interrupt_id(int listener, uint64_t id);
  * Returns false if the caller did not get the copy. */
 bool notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);
 
-/* True if the call is still waiting. Otherwise the memory and files that were read in the meantime
- * may belong to another process. */
+/* True if the call is still waiting. If it is not, the pid of the caller may be in use again: what
+ * was read in the meantime may come from another process. */
 bool notify_valid(int listener, const struct seccomp_notif *n);
 bool notify_valid_id(int listener, uint64_t id);
 

@@ -30,7 +30,7 @@
 #define READY_MS     5000
 #define MIN_PAUSE_MS 1 /* between two attempts to connect to a full listener */
 #define MAX_PAUSE_MS 64
-#define NEW_ROOT     "run" /* a directory of the view on which the maker's own root is mounted */
+#define NEW_ROOT     "run" /* the maker's own root is mounted on this directory of the sandbox */
 
 /* ---- the maker: its own root --------------------------------------------- */
 
@@ -77,8 +77,8 @@ static int enter_namespaces(const struct unix_maker_setup *s, pid_t parent)
 	    make_root(s) != 0) {
 		return -1;
 	}
-	/* If an ordinary user started the run, this fails, and the groups stay as they are for the
-	 * skill. */
+	/* If an ordinary user started the run, this fails, and the maker keeps the same groups as
+	 * the skill. */
 	(void)setgroups(0, NULL);
 	if (setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
 	    caps_drop(0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||

@@ -5,7 +5,7 @@
  * grant never gets an unconnected socket. Its socket() returns one end of a pair whose other end is
  * closed, which can neither connect nor listen. A separate process, the maker, does bind() and
  * connect() with a socket of its own. When that socket is listening or connected, it cannot be
- * connected elsewhere any more, and replaces the skill's fd.
+ * connected elsewhere any more; then it replaces the skill's fd.
  *
  * The maker has the skill's ids, its user and network namespace, and a root that contains only the
  * private places of the sandbox: no grant and no file of the host. Even if the skill changes the
