@@ -13,8 +13,8 @@
  * (broker_spare.c).
  *
  * The broker must not: open a file, make a socket, connect one, hold a UDP socket of the host's
- * network (gate.h), start a program, or see a secret. It must not connect by MSG_FASTOPEN either,
- * because that would connect a socket again that its server has reset, in the host's network.
+ * network (gate.h), start a program, or see a secret. It must not send with MSG_FASTOPEN either: if
+ * a server has reset a socket, this flag would connect the socket again, in the host's network.
  * Landlock and a seccomp filter enforce this (confine.c, tools/seccomp_rules.c); the environment
  * and the proxy's password are wiped after the fork (egress.c). Neither the dialler nor the
  * supervisor trusts the broker: the dialler checks each request as if the skill had written it, and
@@ -223,8 +223,8 @@ static void carry_rest(struct broker *b)
 	}
 }
 
-/* Lowers max_connections to fit the file limit: 3 connections for each 8 fds, which is two sockets
- * for each connection and room for pipes. */
+/* Lowers max_connections to fit the file limit: 3 connections for every 8 fds. These are two
+ * sockets for each of the 3 connections, and 2 fds for a pipe. */
 static void fit_files(struct broker_config *c)
 {
 	struct rlimit files;

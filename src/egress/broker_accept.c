@@ -109,9 +109,9 @@ static bool is_any(const struct address *a)
 	return memcmp(a, &any4, sizeof(*a)) == 0 || memcmp(a, &any6, sizeof(*a)) == 0;
 }
 
-/* Finds the address and port to which the skill connected. A listener on a single address is asked
- * only once, because all its connections have this address. If a listener serves all addresses,
- * each connection must be asked. */
+/* Finds the address and port to which the skill connected. If the listener has a single address, so
+ * do all its connections, and getsockname() is called only once, for the listener. If it serves all
+ * addresses, getsockname() is called for each connection. */
 static bool find_meant_address(struct source *listener, struct conn *c)
 {
 	if (!listener->looked_at) {

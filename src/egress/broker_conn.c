@@ -215,10 +215,10 @@ static void conn_connected(struct broker *b, struct conn *c, int fd)
 	c->up.eof = c->client_eof;
 	c->up.ending = ending;
 	c->up.urgent = urgent;
-	/* If everything was read and the client is not watched yet, its first event will say that
-	 * there is more. */
+	/* `readable` is false if the client is not watched yet and everything that it sent so far
+	 * was read. If it sends more, its first event will say so. */
 	c->up.readable = c->client.watched || c->head_len == 0 || c->head_len == c->head_room;
-	c->down.readable = false; /* stays so until its first event */
+	c->down.readable = false; /* until the server's first event */
 	c->moved_ms = clock_ms();
 	report_conn(b, c, EGRESS_OPENED, REASON_OK, ""); /* must come before the first byte */
 	/* Bytes that have already arrived cause no event. */
@@ -279,10 +279,10 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
-		/* The client has ended this connection. Relay its end one round later: nothing
-		 * waits for it, ending takes more work than opening, and the client may be waiting
-		 * for its next connection. But if connections are running short, end it now,
-		 * because this may free one. */
+		/* One side has ended this connection. Relay the end one round later: nothing waits
+		 * for it, ending takes more work than opening, and the skill may be waiting for its
+		 * next connection. But if connections are running short, end it now, because this
+		 * may free one. */
 		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);

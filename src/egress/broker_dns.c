@@ -47,7 +47,8 @@ static void report_question(struct broker *b, const struct dns_question *q, cons
 		                  .reason = reason };
 
 	if (slot != NULL && b->c->table->plan->learning != LEARNING_NOT) {
-		/* If the skill connects to this address on another port, it means this name. */
+		/* Record the address that stands for the name. If the skill then connects to this
+		 * address on another port, the record shows which name the skill meant. */
 		e.asked = address_given(q, slot);
 	}
 	snprintf(e.name, sizeof(e.name), "%s", q->name);
@@ -87,7 +88,8 @@ static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, 
 	if (udp && q.udp_size < room) {
 		room = q.udp_size;
 	}
-	if (nobodys) { /* report it, because such a name can carry data out like any other */
+	if (nobodys) { /* no host can have this name, but the name can carry data out like any
+		          other, so report it */
 		report_question(b, &q, NULL, REASON_NOT_DECLARED);
 	}
 	if (v == DNS_REFUSE) {

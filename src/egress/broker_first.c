@@ -110,8 +110,8 @@ static bool has_more(const struct conn *c)
 	       c->head_len < HEAD_BYTES && !c->heard;
 }
 
-/* Continues a connection whose first bytes are allowed. A learning run ends the connection here,
- * unless the owner permits it. */
+/* Continues a connection whose first bytes are allowed. A learning run with LEARNING_CLOSED ends
+ * the connection here if the owner has not named its host. */
 static void conn_passes(struct broker *b, struct conn *c)
 {
 	const struct ssb_plan *plan = b->c->table->plan;

@@ -78,8 +78,8 @@ struct conn {
 	TAILQ_ENTRY(conn) again_link;
 	struct http1 http;
 	struct http1_status status;
-	struct flow up;   /* client to server */
-	struct flow down; /* server to client */
+	struct flow up;   /* bytes from client to server */
+	struct flow down; /* bytes from server to client */
 	uint64_t bytes_out, bytes_in;
 };
 
@@ -136,7 +136,7 @@ struct broker {
 	bool told[TALLY_COUNT];      /* reported at least once */
 	uint64_t resume_us; /* clock_us() at which paused listeners resume; 0: none is paused */
 	bool starved;       /* a listener waits for a free fd */
-	bool freed;         /* an fd was closed since then */
+	bool freed;         /* an fd was closed since `starved` was set */
 	struct conn *conns;
 	struct conn *over; /* freed at the end of the round */
 	char *head;        /* a buffer kept for the next connection's first bytes, or NULL */
@@ -233,8 +233,8 @@ void conn_relay(struct broker *b,
                 struct conn *c); /* moves all bytes that can be moved now; may free `c` */
 
 /* broker_spare.c */
-/* Must be called when a connection is made. Requests spares if there are many connections of its
- * kind. */
+/* Must be called when a connection is made. Requests spares if the skill connects to the same
+ * server often. */
 void spare_ask(struct broker *b, struct conn *c);
 /* Stores the spares that the dialler sent. Takes the fds. */
 void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds *fds);

@@ -170,8 +170,8 @@ static void relay_http_down(struct broker *b, struct conn *c)
 	}
 }
 
-/* Returns true if there is nothing more to carry; called when the byte limit is used up. Also notes
- * whether the source has ended. */
+/* Must be called only when the byte limit is used up. Returns true if there is nothing more to
+ * carry, so that the limit denies nothing. Also notes whether the source has ended. */
 static bool is_at_end(struct flow *f)
 {
 	char more;
@@ -245,7 +245,8 @@ void conn_relay(struct broker *b, struct conn *c)
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, REASON_OK);
 	} else if (!c->spared && c->bytes_in > 0) {
-		c->spared = true; /* only now, because no process waits for the result any more */
+		c->spared = true; /* not earlier: until the server's first bytes the skill waits,
+		                     and asking would delay it */
 		spare_ask(b, c);
 	}
 }

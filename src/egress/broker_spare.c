@@ -6,10 +6,10 @@
  * spare: it sends an empty message, which makes the kernel connect the socket. The spare can reach
  * only that address. It is valid as long as the resolved address of the name is.
  *
- * If a server does not accept a fired spare at once, twice in a row, the dialler makes all
- * connections to it for the next minute. Several spares are requested at a time: waking the dialler
- * for each would cost as much as it saves, and the next connection may come before the dialler has
- * answered. */
+ * If two spares in a row are not connected to their server at once, this server gets no spares for
+ * the next minute: the dialler makes all connections to it. Several spares are requested at a time:
+ * waking the dialler for each would cost as much as a spare saves, and the next connection may come
+ * before the dialler has answered. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

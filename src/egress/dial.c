@@ -42,7 +42,7 @@
 #include "os/file.h"
 
 #define STACK_BYTES  (256 * 1024)
-#define GRACE_US     100000 /* after its deadline, a job that does not hang answers in this time */
+#define GRACE_US     100000 /* a job that does not hang answers at most this late */
 #define ENOUGH_FILES (MAX_DIALS * MAX_DIAL_ADDRESSES + 2 * MAX_UDP_FLOWS + 64)
 
 _Static_assert(MAX_SPARES <= MSG_MAX_FDS, "spares go in one message");
@@ -52,7 +52,7 @@ struct dialler;
 struct dial_job {
 	struct dialler *dialler;
 	struct dial_request request;
-	struct race race; /* n is 0 until it is begun */
+	struct race race; /* race.n is 0 until the race is begun */
 	int64_t deadline_us;
 	bool used;     /* protected by dialler->lock, like `answered` */
 	bool answered; /* answered by its thread or by expire_jobs() */
@@ -215,7 +215,7 @@ static int pass_gate(int udp, struct dial_reply *reply)
 static void send_with(const struct dialler *d, const struct dial_reply *reply, struct msg_fds *fds)
 {
 	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
-		/* The broker has not yet read too many of the sockets that were sent to it. */
+		/* Too many of the sockets that were sent to the broker are still unread. */
 		struct dial_reply busy = *reply;
 		busy.result = DIAL_BUSY;
 		(void)send_patiently(d->sock, &busy, NULL);
@@ -389,7 +389,7 @@ static void serve_spares(const struct dialler *d, const struct dial_request *q)
 		return;
 	}
 	reply.address = race.targets[0].address;
-	reply.valid_us = until_us > now ? (uint32_t)(until_us - now) : 0; /* at most seconds */
+	reply.valid_us = until_us > now ? (uint32_t)(until_us - now) : 0; /* at most 2 s */
 	send_with(d, &reply, &fds);
 }
 

@@ -17,7 +17,7 @@ enum dial_result {
 	DIAL_GUARDED,      /* every address is in a refused range */
 	DIAL_UNREACHABLE,  /* refused, no route, reset */
 	DIAL_TIMEOUT,
-	DIAL_BUSY, /* too many at once */
+	DIAL_BUSY, /* too many requests at the same time */
 	DIAL_PROXY_UNREACHABLE,
 	DIAL_PROXY_REFUSED, /* the proxy answered with another status and opened no tunnel */
 	DIAL_PROXY_AUTH,    /* the proxy answered 407: it wants other credentials */

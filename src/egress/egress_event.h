@@ -39,7 +39,8 @@ struct egress_event {
 	struct address asked;
 	struct address dialled; /* all zero: none */
 	uint8_t via_proxy;      /* not 0: `dialled` is the address of the owner's proxy */
-	uint8_t unused[7];      /* instead of padding, because the ledger uses memcmp() */
+	uint8_t unused[7];      /* takes the place of padding, because the ledger compares events
+	                           with memcmp() */
 	uint64_t bytes_out;
 	uint64_t bytes_in;
 	uint64_t micros;

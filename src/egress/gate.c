@@ -194,7 +194,8 @@ int gate_open(int udp)
 	if (watch_end(&g->broker) != 0) {
 		return -1;
 	}
-	/* From here on the thread owns the gate. If this fails, closing `theirs` ends the gate. */
+	/* From here on the thread owns the gate. If the server's end cannot be watched, closing
+	 * `theirs` ends the gate. */
 	struct gate *served = steal_ptr(&g);
 	return watch_end(&served->server) == 0 ? steal_fd(&theirs) : -1;
 }

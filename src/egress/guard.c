@@ -117,7 +117,7 @@ static const struct embedding {
 	{ { { { 0, 0x64, 0xff, 0x9b, 0, 1 } }, 48 }, 12, false }, /* NAT64, local */
 	{ { { { 0x20, 0x02 } }, 16 }, 2, false },                 /* 6to4 */
 	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 4, false },           /* Teredo's server */
-	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 12, true },           /* and its client */
+	{ { { { 0x20, 0x01, 0, 0 } }, 32 }, 12, true },           /* Teredo's client */
 };
 
 static enum special_kind find_kind(const struct address *a)
@@ -188,8 +188,8 @@ const char *guard_address_special(const struct address *a)
 	return KIND_NAMES[judge_special(a)];
 }
 
-/* Returns the kind of an address that is on this machine or its own networks, directly or by an
- * IPv4 address in it. Returns NULL for any other address. */
+/* Returns the kind of an address that is on this machine or its own networks, or that contains such
+ * an IPv4 address. Returns NULL for any other address. */
 static const char *find_near_kind(const struct address *a)
 {
 	static const char *const NEAR[] = { [NET_BEYOND] = NULL,

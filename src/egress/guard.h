@@ -22,10 +22,10 @@ const char *guard_address_special(const struct address *a);
 bool guard_is_loopback(const struct address *a); /* returns whether it is of the kind "loopback" */
 
 /* Returns whether the address may be dialled: it is in one of the owner's ranges, or it is public
- * and not on this machine or its own networks. If not, *ret_kind is the kind of the special
- * address, "this_machine", "on_link", or "unsure" if the kernel does not say. An IPv4 address
- * inside an IPv6 address is judged as well, but a granted IPv4 range does not allow such an IPv6
- * address. */
+ * and not on this machine or its own networks. If the address may not be dialled, *ret_kind is the
+ * kind of the special address, "this_machine", "on_link", or "unsure" if the kernel does not say
+ * where the address is. An IPv4 address inside an IPv6 address is judged as well, but a granted
+ * IPv4 range does not allow such an IPv6 address. */
 bool guard_allows(const struct address *a, const struct cidr *granted, size_t n_granted,
                   const char **ret_kind);
 

@@ -261,7 +261,7 @@ static struct egress_event make_destination(const struct egress_event *e)
 {
 	struct egress_event id;
 
-	memset(&id, 0, sizeof(id)); /* all of it is compared */
+	memset(&id, 0, sizeof(id)); /* memcmp() compares every byte */
 	id.rule = e->rule;
 	id.port = e->port;
 	id.dialled = e->dialled;
@@ -314,7 +314,7 @@ static void put_total(struct json *j, void *arg)
 	json_kuint(j, "bytes_out", t->bytes_out);
 	json_kuint(j, "bytes_in", t->bytes_in);
 	if (t->lost > 0) {
-		json_kuint(j, "lost", t->lost); /* so the bytes are a lower bound */
+		json_kuint(j, "lost", t->lost); /* so the numbers of bytes are lower bounds */
 	}
 }
 
@@ -436,7 +436,7 @@ static struct egress_event make_identity(const struct egress_event *e)
 {
 	struct egress_event id;
 
-	memset(&id, 0, sizeof(id)); /* all of it is compared */
+	memset(&id, 0, sizeof(id)); /* memcmp() compares every byte */
 	id.kind = e->kind;
 	id.rule = e->rule;
 	id.port = e->port;
@@ -580,7 +580,7 @@ static void put_totals(struct json *j, void *arg)
 	json_kuint(j, "bytes_out", out);
 	json_kuint(j, "bytes_in", in);
 	if (l->lost > 0) {
-		json_kuint(j, "lost", l->lost); /* so the bytes are a lower bound */
+		json_kuint(j, "lost", l->lost); /* so the numbers of bytes are lower bounds */
 	}
 }
 

@@ -11,8 +11,8 @@
 #include "os/net.h"
 #include "policy/range.h"
 
-/* 198.18.0.0/15 is the benchmark range, which no network routes; the IPv6 prefix is a local one of
- * our own. */
+/* 198.18.0.0/15 is the range for benchmarks, which no network routes. The IPv6 prefix is a private
+ * one that was chosen for skillsandbox. */
 static const uint8_t RANGE4[4] = { 198, 18, 0, 0 };
 static const uint8_t RANGE6[16] = { 0xfd, 0x53, 0x73, 0x73, 0x62, 0x73 };
 #define RANGE4_BITS 15
@@ -103,8 +103,8 @@ static bool is_taken(const struct maker *m, bool v6, uint16_t port)
 	return (m->taken[v6][port / 8] >> port % 8 & 1) != 0;
 }
 
-/* Makes one socket for the port on all addresses of the family. Each accepted connection says which
- * address was meant. */
+/* Makes one socket for the port on all addresses of the family. getsockname() of an accepted
+ * connection says which address the skill meant. */
 static int take_port(struct maker *m, bool v6, uint16_t port, struct ssb_error *err)
 {
 	static const struct address ANY4 = { { [10] = 0xff, 0xff } }, ANY6;

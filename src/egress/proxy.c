@@ -15,7 +15,7 @@
 #include "base/own.h"
 #include "wire/connect_reply.h"
 
-#define REQUEST_BYTES (4 * MAX_PROXY_USER + 1024) /* base64, and two names of 253 bytes */
+#define REQUEST_BYTES (4 * MAX_PROXY_USER + 1024) /* base64 credentials, two names of 253 bytes */
 
 /* ---- which proxy -------------------------------------------------------- */
 

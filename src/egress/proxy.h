@@ -13,7 +13,8 @@
  * directly, because there is no proxy, no_proxy contains the host, or the host is this machine. */
 const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q);
 
-/* The type of the host's resolver. Returns the number of targets. */
+/* A function that fills `targets` with the addresses of `name`, by the host's resolver. It returns
+ * the number of targets. */
 typedef size_t proxy_resolver(const char *name, int type, struct race_target *targets);
 
 /* Connects to the proxy, asks it for a tunnel to the host, and fills the reply. Returns the new

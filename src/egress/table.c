@@ -1,13 +1,13 @@
 /* table.c - assigns addresses to the names of a plan.
  *
- * Numbering: slot i has 198.18.(1 + i/254).(1 + i%254) and fd53:7373:6273:1::(i + 1), whether it
- * uses them or not. Rules that name the same domain share a slot or pool, so that a name never has
- * two addresses.
+ * Numbering: the addresses 198.18.(1 + i/254).(1 + i%254) and fd53:7373:6273:1::(i + 1) belong to
+ * slot i, even if the slot does not use them. Rules that name the same domain share a slot or pool,
+ * so that a name never has two addresses.
  *
- * A name that several wildcards match belongs to the narrowest one. Its pool may be used on the
- * ports of every wildcard that matches the narrowest one, and on no others. So the ports are known
- * before the skill asks for any name. The same rule applies to addresses: an address belongs to the
- * narrowest range that contains it. */
+ * A name that several wildcards match belongs to the narrowest one. The addresses of its pool may
+ * be used on the ports of every wildcard that contains the narrowest one, and on no other ports. So
+ * the ports are known before the skill asks for any name. The same rule applies to addresses: an
+ * address belongs to the narrowest range that contains it. */
 #include "egress/table.h"
 
 #include <assert.h>
@@ -264,7 +264,8 @@ static bool same_domain(const struct egress_rule *a, const struct egress_rule *b
 	       (a->kind == HOST_ADDRESS && same_address(a->domain.s, b->domain.s));
 }
 
-/* Returns the first rule with the same domain as this one, which made the slots. */
+/* Returns the first rule that has the same domain as this rule. The first rule made the slots for
+ * all of them. */
 static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 {
 	for (unsigned i = 0; i < rule; i++) {
@@ -443,7 +444,8 @@ static bool host_has_v6(void)
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		bool loopback = strncmp(line, "00000000000000000000000000000001", 32) == 0;
 		bool link_local = strncmp(line, "fe", 2) == 0 && strchr("89ab", line[2]) != NULL;
-		/* if we run in a sandbox: an address that net_loopback_up() made there */
+		/* an address that net_loopback_up() made, if this program itself runs in a
+		 * sandbox */
 		bool sandbox = strncmp(line, "fd5373736273", 12) == 0;
 		if (strlen(line) > 32 && !loopback && !link_local && !sandbox) {
 			return true;

@@ -31,15 +31,16 @@ struct slot {
 	bool pool;                 /* belongs to a wildcard */
 	uint8_t v4[4];             /* network order */
 	uint8_t v6[16];
-	bool literal4,
-	        literal6; /* v4 or v6 is a literal address of the plan; the other one is not used */
+	bool literal4, literal6; /* v4 (or v6) is a literal address of the plan; then the other one
+	                            is not used */
 	struct cidr range; /* the addresses of a literal, one or more; v4 or v6 is the first one */
 	bool wide; /* a range with too many addresses and TCP ports to have a socket for each */
 };
 
 struct egress_table {
 	const struct ssb_plan *plan; /* borrowed */
-	struct cidr *ranges;         /* one for each rule; not used (0 bits) for names */
+	struct cidr *ranges;         /* one for each rule; zeroed (`bits` is 0) if the rule is for
+	                                a name */
 	struct slot *slots;
 	size_t n_slots;
 	/* For each slot of a pool, the name that the broker gave it. The broker writes this memory,
@@ -92,7 +93,7 @@ bool egress_knows(struct egress_table *t, const struct address *to, char ret_nam
 extern const char *const EGRESS_RESOLVERS[N_RESOLVERS];
 bool egress_resolves_at(const struct egress_table *t, const struct address *a);
 
-/* Returns whether a socket has taken the TCP port on all addresses (for a wide range), and so
+/* Returns whether a socket of a wide range has taken the TCP port on all addresses, so that it
  * appears to listen at this address, too. A socket of IPv6 also appears to listen at IPv4
  * addresses. */
 bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port);
