@@ -19,7 +19,7 @@
 
 struct check_row {
 	const char *name;
-	/* fills ok, detail and, if not ok, remedy; NULL: the feature `id` */
+	/* fills ok, detail and, if not ok, remedy; NULL: the feature `id` decides */
 	void (*look)(struct ssb_check *c);
 	enum probe_id id;
 	const char *good;   /* detail if the feature is present */
@@ -171,8 +171,8 @@ static void look_core_pattern(struct ssb_check *c)
 
 	(void)getrlimit(RLIMIT_CORE, &own);
 	if (taker == '@') {
-		/* coredump_socket() of Linux 6.16 sends no byte beyond the limit, but it
-		 * connects. */
+		/* The kernel (6.16, coredump_socket()) sends the service no byte beyond the limit
+		 * of core files, but it connects to the service. */
 		set_check(c, 0,
 		          "a service of the host receives core dumps by a socket: it learns of a "
 		          "skill's crash, but does not get its memory",

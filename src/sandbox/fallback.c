@@ -22,7 +22,7 @@
 
 #define WORKER_NAME "worker.py"
 #define END_MS      10000 /* how long killed processes may take to end */
-#define PAUSE_AFTER 100   /* rounds without a success before pauses begin */
+#define PAUSE_AFTER 100   /* rounds in which no process ended, before pauses begin */
 
 static int private_dir(struct stage_config *config, struct ssb_error *err)
 {
@@ -233,8 +233,7 @@ bool fallback_end_all(void)
 	pid_t pid;
 
 	/* The children of a killed process become children of this one, so repeat until there are
-	 * none. Do not pause at first: a process that forks without end must not get the time for
-	 * it. */
+	 * none. Do not pause at first: that would give a process time to fork again and again. */
 	for (uint64_t deadline = clock_ms() + END_MS; clock_ms() <= deadline; in_vain++) {
 		kill_children();
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {

@@ -18,7 +18,8 @@ enum govern_kind {
 	                  to be built again without namespaces. */
 	GOVERN_USED,   /* every GOVERN_TICK_MS if anything has changed */
 	GOVERN_CONNECTION, /* a connection was opened */
-	GOVERN_VIOLATIONS, /* sent at the end of each loop turn that recorded a violation */
+	GOVERN_VIOLATIONS, /* sent at the end of each turn of the loop in which a violation was
+	                      recorded */
 	GOVERN_STANDS,     /* paused: every process has stopped */
 	GOVERN_GOES,       /* resumed */
 	GOVERN_ENDED,      /* the last message: every process has ended and the trace is closed */

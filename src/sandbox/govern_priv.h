@@ -34,7 +34,8 @@ struct governed {
 	uint32_t number; /* number of the current pause, from 1 */
 	uint64_t since_us;
 	uint64_t look_at;
-	uint64_t time_left; /* rest of the run's own time limit, in ms, at the start of the pause */
+	uint64_t time_left; /* how many ms of the run's own time limit were left at the start of
+	                       the pause */
 
 	bool killed;
 	uint64_t kill_at;

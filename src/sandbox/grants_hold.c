@@ -59,11 +59,11 @@ static int open_name(int dir, const char *name)
 	return file_openat2(dir, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
-/* The path to a directory that contains protected names, such as ".git". The directory is kept open
- * for the next names in it. */
+/* A directory that contains protected names, such as ".git", and its path. The directory is kept
+ * open for the next names in it. */
 struct protected_way {
 	const char *name; /* a protected name in it; NULL: none yet */
-	size_t len;       /* length of the part of `name` that leads to the directory */
+	size_t len;       /* length of the path of the directory in `name` */
 	int dir; /* the open directory; -1: it does not exist, or nothing in it can be changed */
 };
 
@@ -127,7 +127,7 @@ static int way_to(struct protected_way *w, int top, const char *name, int *ret_d
 }
 
 /* Mounts a new private directory over the placeholder directory `at`. The parents of the
- * placeholder need no pin here: another protected name beside it has pinned them. */
+ * placeholder are pinned already, because of another protected name in the same directory. */
 static int give_private(int root_fd, int at, size_t nth)
 {
 	char place[32];
@@ -215,7 +215,7 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 		}
 		name = d->gitdir ? protect_in_gitdir(p) : p->name;
 		failed = way_to(&way, d->dir, name, &dir);
-		/* If the name has a grant of its own, that is mounted over it later. */
+		/* If the owner granted this name itself, that grant is mounted over it later. */
 		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
 	}
 	return failed == 0 ? 0

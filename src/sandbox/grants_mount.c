@@ -209,8 +209,8 @@ static int mask_attach(const struct stage *s, const struct grant *g, int root_fd
 	return 0;
 }
 
-/* Makes a scratch file system. All of them together have the size of the private places. Returns
- * its fd, or -1 with errno. */
+/* Makes a scratch file system. All scratch file systems together may be as large as the private
+ * places (max_disk_mb). Returns its fd, or -1 with errno. */
 static int scratch_tree(const struct stage *s)
 {
 	unsigned long long share = s->config->plan->res.max_disk_mb * 1024;

@@ -51,8 +51,8 @@ static struct {
 	uint64_t still_at; /* time of the next check for running processes; 0: not checked, the
 	                      freezer keeps them stopped */
 	uint32_t number;   /* number of the current pause */
-	unsigned quiet;    /* checks in a row that found every process stopped */
-	unsigned strikes;  /* checks that found a running process after all had stopped */
+	unsigned quiet;    /* how many checks in a row found every process stopped */
+	unsigned strikes;  /* how many checks found a running process after all had stopped */
 	bool told;         /* MSG_STANDS was sent */
 } init = { .thaw_fd = -1 };
 

@@ -50,7 +50,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->config->plan->res;
 	/* Helps the watchdog: limits how much can be allocated between two checks. RLIMIT_AS would
-	 * not do: runtimes reserve far more address space than they use. */
+	 * not help: language runtimes reserve far more address space than they use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
 	if (set_limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||
@@ -68,7 +68,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 	}
 	int now = getpriority(PRIO_PROCESS, 0);
 	int nice = s->nice ? share_to_nice(res->cpu_shares)
-	                   : 0; /* 0: never lower the value, which root may have set */
+	                   : 0; /* 0: keep the present value, which root may have set */
 	if (nice > now && setpriority(PRIO_PROCESS, 0, nice) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "cannot lower the priority");
 	}

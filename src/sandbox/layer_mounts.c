@@ -33,7 +33,7 @@ struct mounted_view {
 	int root; /* the new root, attached */
 	int proc; /* detached */
 	int pts;
-	int empty; /* the directory beneath the mount of /proc: no process can change it */
+	int empty; /* an empty directory that no process can change: /proc is mounted over it */
 	/* indexed by the row of VIEW, for rows that come from the host: */
 	mode_t modes[VIEW_ROWS]; /* 0: absent */
 	int trees[VIEW_ROWS];    /* detached; not set if the object is a symlink or absent */
@@ -44,9 +44,9 @@ static int fail_mounts(struct ssb_error *err, const char *what, const char *name
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts", "%s '%s'", what, name);
 }
 
-/* Returns the attributes of /proc's mount. Root that cannot map another uid is still root for the
- * kernel: it owns the settings in /proc/sys and needs no capability to write them. So /proc is
- * read-only for it. */
+/* Returns the attributes of /proc's mount. If root starts the run and cannot map another uid, the
+ * skill is still root for the kernel: it owns the settings in /proc/sys and needs no capability to
+ * write them. So /proc is read-only then. */
 static uint64_t proc_attrs(const struct stage *s)
 {
 	bool root = s->config->outer_uid == 0 && !s->config->mapped_by_parent;

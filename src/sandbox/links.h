@@ -28,7 +28,7 @@ struct held_path {
 struct links {
 	size_t n;
 	struct held_path v[MAX_HELD];
-	struct string_list paths; /* paths in the sandbox of the entries that are read-only */
+	struct string_list paths; /* the paths inside the sandbox of the read-only entries of `v` */
 	struct mounts mounts;     /* the host's mounts; loaded at the first use */
 };
 

@@ -229,7 +229,7 @@ static int open_held_dir(const struct link_holder *h, const struct names_at *in,
 }
 
 /* Holds the targets of the links in a protected directory: a hook may be a symlink to a script of
- * the tree. With two levels, .claude/skills/x is examined, but nothing deeper. */
+ * the tree. With two levels, .claude/skills/x is examined, but nothing in it. */
 static int hold_links_in(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	auto_fd at = open_held_dir(h, in, name);
@@ -345,7 +345,7 @@ static int hold_within(const struct link_holder *h, const struct grant *g, const
 }
 
 /* Handles the protected names in a directory above a grant. In the home, only the direct content of
- * each name is examined, because they contain many files there. */
+ * each protected name is examined, because these directories contain many files there. */
 static int hold_around(const struct link_holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

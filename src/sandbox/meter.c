@@ -11,14 +11,14 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define WALKS 3 /* if a sum is lower than the last one, the highest of so many walks counts */
+#define WALKS 3 /* if a sum is lower than the last one, the highest of WALKS sums counts */
 
 /* Fields of /proc/PID/stat, counted from the state, which is the third field. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME, STAT_THREADS = 17, STAT_START = 19 };
 
 struct stat_line {
 	uint64_t own_us;
-	uint64_t waited_us; /* CPU time of the children that it has waited for */
+	uint64_t waited_us; /* CPU time of the children that the process has waited for */
 	uint64_t threads;
 	uint64_t start;
 };

@@ -35,8 +35,8 @@
 #define FILE_MODE 01444
 #define DIR_MODE  01555
 #define OPEN_MODE 01755 /* a directory that the owner's programs write to if it exists */
-/* A umask can remove these bits, and a directory's setgid bit can add one. So they are ignored when
- * a placeholder is recognized. */
+/* A umask can remove the bits 0055, and a directory's setgid bit can add S_ISGID. So all of them
+ * are ignored when a placeholder is recognized. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
 #define ELSEWHERE "/dev/null" /* the content of commondir, see the top of this file */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
@@ -145,8 +145,8 @@ static bool may_later(int dir)
 }
 
 /* Call it after a failed open, with errno unchanged. True if the name exists and is not a
- * placeholder: it cannot be read, or is of another kind. ENOENT means that nothing exists; other
- * errors say nothing about it. */
+ * placeholder: it cannot be read, or is of another kind. ENOENT means that nothing exists. Other
+ * errors do not say whether it exists. */
 static bool is_owners(void)
 {
 	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
@@ -215,8 +215,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 			 * runs of other users lock the same file. */
 			(void)fchmod(fd, mode);
 		}
-		/* If the lock fails, or the name has changed, a run that ends is removing it: try
-		 * again. */
+		/* If the lock fails, or the name refers to another file now, a run that ends is
+		 * removing the placeholder: try again. */
 		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
 		    is_named(dir, name, &st)) {
 			*ret_fd = steal_fd(&fd);
@@ -297,7 +297,7 @@ static void spot_done(struct spot *s)
 	own_close(&s->own_top);
 }
 
-/* Adds `h` as the placeholder of `name`. *own is the fd of h.dir if the spot owns it; the
+/* Adds `h` as the placeholder of `name`. If the spot owns the fd h.dir, *own is this fd, and the
  * placeholder takes it. */
 static void spot_keep(struct spot *s, struct placeholder h, const char *name, int *own)
 {

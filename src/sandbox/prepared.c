@@ -15,9 +15,9 @@
 #include "os/file.h"
 #include "policy/unlisted.h"
 
-/* Makes `name` in `dir` unless it exists, and opens it. Returns a new fd, or -1. Fails unless it is
- * the caller's own directory or regular file: another process may have put something else there
- * meanwhile. */
+/* Makes `name` in `dir` unless it exists, and opens it. Returns a new fd, or -1. Fails unless
+ * `name` is the caller's own directory or regular file: another process may have put something else
+ * there meanwhile. */
 static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
                     struct ssb_error *err)
 {

@@ -1,6 +1,6 @@
 /* probes_files.c - attacks on files, the environment and inherited file descriptors. The control
- * runs the same code. If it would change the real system, it makes only a file without a name
- * (O_TMPFILE), or opens a file for writing and never writes. */
+ * runs the same code. Where the attack would change the real system, the control makes only a file
+ * without a name (O_TMPFILE), or opens a file for writing and never writes. */
 #include "sandbox/prove.h"
 
 #include <dirent.h>

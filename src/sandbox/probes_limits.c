@@ -17,14 +17,15 @@
 #include "base/own.h"
 #include "os/probe.h"
 
-/* If a limit is higher, the attack is not tried, because it would burden the machine. */
+/* If the plan's limit is higher than this, the attack is not tried, because it would burden the
+ * machine. */
 #define TRY_PROCESSES 512
 #define TRY_FILES     16384
 #define TRY_DISK_MB   256
 #define TRY_MEMORY_MB 1024
 #define BEYOND        8 /* how much more than the limit an attack takes */
 
-/* Returns true if no attempt can change the limit of core files from 1. At any other limit the
+/* Returns true if the limit of core files is 1 and no attempt can change it. At any other limit the
  * kernel may start the program that core_pattern names. */
 static bool core_stays_off(void)
 {

@@ -105,8 +105,8 @@ bool prove_reads_secret(const struct prove_world *w, int fd)
 
 /* ---- one attack --------------------------------------------------------------------- */
 
-/* Further values of prove_record.result: the attack is about to be made, in its own process or in
- * the payload's. */
+/* Further values of prove_record.result, in the record before an attack: it is made in its own
+ * process, or in the payload's. */
 enum { MARK_FORKED = 100, MARK_IN_PROCESS };
 
 struct prove_record {
@@ -163,7 +163,8 @@ struct prove_job {
 };
 
 /* For attacks that the payload makes itself: the record that is sent after a crash or a hang. The
- * filter's SIGSYS cannot be caught, so if there is no record at all, the cause was SIGSYS. */
+ * filter's SIGSYS cannot be caught, so if the record after the attack is missing, the cause was
+ * SIGSYS. */
 static struct prove_record last_words;
 static int last_fd;
 

@@ -19,8 +19,8 @@
 struct pump {
 	int from;       /* -1: the stream has ended */
 	int to;         /* -1: drop the bytes */
-	bool owns_from; /* closed at the end, so that the skill's writes fail */
-	bool owns_to;   /* closed at the end, so that the skill reads the end of file */
+	bool owns_from; /* `from` is closed at the end, so that the skill's writes fail */
+	bool owns_to;   /* `to` is closed at the end, so that the skill reads the end of file */
 	uint64_t limit; /* UINT64_MAX: no limit */
 	uint64_t done;  /* bytes delivered */
 	bool cut;

@@ -11,9 +11,9 @@
 
 /* Adds to found->named the paths in writable grants that the settings name, and holds the links
  * that lead to them. `tree` is the absolute path of a working tree, which need not have a
- * repository. If a limit left out some paths, *ret_cut is set to the reason (static); otherwise it
- * is not touched. Returns 0, or -1 if there is no memory (`err` may then be unfilled) or existing
- * settings cannot be read. */
+ * repository. If some paths were left out because of a limit, *ret_cut is set to the reason
+ * (static); otherwise it is not touched. Returns 0, or -1 if there is no memory (`err` may then be
+ * unfilled) or existing settings cannot be read. */
 int repo_config_read(const struct ssb_plan *plan, struct repos *found, const char *tree,
                      const char **ret_cut, struct ssb_error *err);
 

@@ -36,14 +36,15 @@ struct gitdir {
 };
 
 struct repo_links {
-	struct string_list noted; /* in the format of link_text() */
+	struct string_list noted; /* symlinks, in the format of link_text() */
 	size_t n;
 	struct gitdir v[];
 };
 
 /* A walk through one git directory, breadth first, because git writes mostly near the top. */
 struct gitdir_walk {
-	struct repo_links *noting;     /* before the run: where to note; after the run: NULL */
+	struct repo_links *noting;     /* before the run: the list to which symlinks are added;
+	                                  after the run: NULL */
 	const struct repo_links *then; /* the git directories and the noted symlinks */
 	size_t gitdir;
 	struct trace *trace;

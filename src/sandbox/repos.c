@@ -122,7 +122,8 @@ static int warn_cut(struct string_list *to, const struct grant *g, const char *w
 		text = NULL;
 		return -1;
 	}
-	/* Add the text only once: a second attempt, without namespaces, has the same warnings. */
+	/* Add the text only once: if the sandbox is built a second time, without namespaces, it has
+	 * the same warnings. */
 	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 

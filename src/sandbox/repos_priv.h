@@ -60,7 +60,7 @@ void repos_note_unread(struct repos_search *s, size_t grant, const char *path);
 /* The type (S_IFMT) of a name in the searched grant; 0: it does not exist. */
 mode_t repos_type_of(struct repos_search *s, const char *path);
 
-/* Holds the path read-only, with all that is in it. */
+/* Holds the path and everything in it read-only. */
 void repos_hold_whole(struct repos_search *s, const char *path);
 
 /* Adds the working trees and bare repositories in the grant. Visits the paths in `known` first. */

@@ -150,7 +150,8 @@ static void visit_directory(struct repos_search *s, const char *path)
 		return;
 	}
 	entries_init(&names, dir);
-	/* The limits are checked before each read, because the check costs as much as a read. */
+	/* The limits are checked only before a read, and not for each entry, because the check
+	 * costs as much as a read. */
 	while (entries_buffered(&names) || !is_spent(s)) {
 		const struct dirent64 *e = entries_next(&names);
 		if (e == NULL && errno != 0) {

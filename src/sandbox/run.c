@@ -112,7 +112,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 		             (unsigned long long)r->request->max_seconds);
 	}
 	if (res->end == SSB_END_MEMORY) {
-		/* With a cgroup the kernel enforces the limit, and there is no measured value. */
+		/* With a cgroup, the kernel enforces the limit and reports no value, so r->memory
+		 * is 0. */
 		char seen[48] = "";
 		if (r->memory > 0) {
 			snprintf(seen, sizeof(seen), " (%llu MB measured)",

@@ -21,7 +21,7 @@
 #include "sandbox/prepared.h"
 #include "skillsandbox.h"
 
-#define RUN_WATCHES 2 /* `run --watch --otel` has two */
+#define RUN_WATCHES 2 /* the command `run --watch --otel` uses two */
 
 /* The request for one run: a final plan, and the settings of this run. All pointers and fds are
  * borrowed. */
@@ -33,9 +33,9 @@ struct run_request {
 	        max_seconds; /* run_request_of() takes it from the plan; the caller may change it */
 	enum tty_mode tty;   /* from the plan, too; the caller may change it */
 	int govern_fd;       /* see sandbox/govern.h; -1: no session governs the run */
-	/* Called right before the skill starts and again at its end: returns -1 if the skill's
-	 * files are no longer the approved ones, see consent_still(). NULL: the files are not
-	 * checked. */
+	/* Called right before the skill starts and again at the skill's end: returns -1 if the
+	 * skill's files are no longer the approved ones, see consent_still(). NULL: the files are
+	 * not checked. */
 	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct ssb_watch watches[RUN_WATCHES];
 	size_t n_watches;

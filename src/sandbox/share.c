@@ -18,7 +18,7 @@
 #include "os/clone.h"
 
 #define TIMER_SLACK_NS 50000UL /* the kernel's default */
-#define CHILD_TRIES    5000    /* how often to look for init's child, every ms */
+#define CHILD_TRIES    5000    /* init's child is looked for every ms, at most so often */
 
 /* From ioprio_get(2), for which there is no header. */
 #define IO_OF_PROCESS  1

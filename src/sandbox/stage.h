@@ -49,7 +49,8 @@ struct stage_config {
 	struct mount_source *sources;      /* a source comes before those that are mounted in it */
 	size_t n_sources;
 	size_t left_out;           /* how many parts of "/" cannot be shown */
-	const struct repos *repos; /* in writable grants; NULL: none is writable */
+	const struct repos *repos; /* the repositories in writable grants; NULL: no grant is
+	                              writable */
 	int rootfs;                /* a tree of plan->rootfs that root has opened, or -1 */
 	int ctl;                   /* the child's end of the socket to the supervisor */
 	int stdio[3];              /* the skill's ends; unused with a pty */
@@ -58,11 +59,11 @@ struct stage_config {
 	bool mapped_by_parent; /* root started the run: the child waits for its id maps */
 	uid_t uid;             /* inside the sandbox */
 	gid_t gid;
-	uid_t outer_uid; /* the caller's, as the parent namespace numbers it */
+	uid_t outer_uid; /* the caller's uid in the parent user namespace */
 	gid_t outer_gid;
 	bool observe;      /* the supervisor wants to see the skill's calls */
 	bool governed;     /* the supervisor may ask init to stop every process */
-	bool unix_sockets; /* the plan grants them; a layer may still withdraw them */
+	bool unix_sockets; /* the plan allows unix sockets; a layer may still withdraw them */
 	/* Without namespaces (fallback.h), these replace the plan's own values: */
 	char private_dir[32];
 	char env_home[48];
@@ -139,8 +140,8 @@ struct msg {
 		int signal;
 		struct {
 			int number;
-			bool unix_sockets; /* whether the loaded filter allows them: init may have
-			                      withdrawn them */
+			bool unix_sockets; /* whether the loaded filter allows unix sockets: init
+			                      may have withdrawn them */
 		} listener;
 		struct {
 			uint32_t number; /* MSG_STANDS returns it */
@@ -167,7 +168,8 @@ struct view_ready {
 	struct layer_report mounts;
 };
 
-/* The second message: the skill may start. The fds of the cgroup are sent with it. */
+/* The second message: the skill may start. With it come the fds by which the process joins the
+ * cgroup. */
 struct start_order {
 	bool watchdog;
 	bool nice;

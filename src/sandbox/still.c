@@ -16,7 +16,7 @@
 #define MAX_DEPTH 400
 
 /* True if SIGSTOP is pending for a thread that cannot receive it now, as in vfork(). Such a thread
- * counts as stopped: it stops before it runs any code of its own. */
+ * counts as stopped: it will stop before it runs any more code of the program. */
 static bool stop_pends(const struct watchdog *w, pid_t task)
 {
 	static const char *const SETS[] = { "SigPnd:", "ShdPnd:" };

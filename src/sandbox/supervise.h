@@ -23,12 +23,14 @@ struct run {
 	uint64_t start_us;
 	struct stage_config config;
 	struct layer_report reports[LAYER_COUNT]; /* filled from MSG_STARTED */
-	bool unix_sockets; /* whether the filter that the skill's process loaded allows them */
+	bool unix_sockets; /* whether the filter that the skill's process loaded allows unix
+	                      sockets */
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
 	struct governed *govern;   /* borrowed; NULL: no session governs the run (governed.h) */
-	int payload_spare;         /* a copy for the second attempt; -1: none */
-	bool without_namespaces;   /* namespaces failed, and the owner accepted that */
+	int payload_spare;       /* a copy of config.payload_fd for the second attempt; -1: none */
+	bool without_namespaces; /* the namespaces failed, and the owner accepts a run without
+	                            them */
 	struct repos *repos;
 	struct string_list stores; /* filled by danger_stores() if plan->stores_known is false */
 	struct placeholders *placeholders;

@@ -105,8 +105,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 		 * would wait for ever, so end it. */
 		run_kill(r);
 	}
-	/* Now this work delays nothing: the child is still building, and the skill's first execve
-	 * waits for the observer's answer. */
+	/* Do the following work only now, when it delays nothing: the child is still building, and
+	 * the skill's first execve waits for the observer's answer. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
@@ -207,7 +207,8 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	ssize_t n = msg_fds_recv(r->ctl, &m, sizeof(m), &fds);
 
 	if (n < 0 && errno == ECONNRESET) {
-		return; /* the child ended with unread messages; its own messages come next */
+		return; /* the child ended before it read all messages; the messages that it sent
+		           come next */
 	}
 	if (n != (ssize_t)sizeof(m)) {
 		if (n > 0) {

@@ -12,7 +12,8 @@
  *    overlap is counted twice, the limit is kept.
  * 3. overlap: the mappings of those files are found and subtracted. Before the skill is ended, a
  *    second measurement must confirm the result, because a fork between two reads makes the same
- *    pages count twice. If processes were made or ended between the two, there are more.
+ *    pages count twice. While the number of processes changes between two measurements, more
+ *    follow, up to MAX_LOOKS.
  *
  * Steps 2 and 3 have a time budget, which is enough for a pool of forked processes that share
  * gigabytes. If a skill makes the measurement slower than that (many mappings, many processes), the
@@ -123,7 +124,8 @@ static bool is_holder(struct watchdog *w, pid_t task, struct holder *ret)
 	}
 	uint64_t size = strtoull(text, &end, 10);
 	if (size == 0) {
-		return false; /* a zombie: its memory is freed, or belongs to its other threads */
+		return false; /* a task that has ended: its memory is freed, or the other threads
+		                 still use it */
 	}
 	*ret = (struct holder){ task, size, strtoull(end, NULL, 10) };
 	return true;
@@ -394,11 +396,12 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 struct overlap {
 	uint64_t bytes;
 	struct budget budget;
-	bool ours;    /* the current mapping belongs to a file that was counted already */
+	bool ours;    /* the current mapping belongs to a shared file that was counted already */
 	uint64_t pss; /* proportional share of the current mapping in kB */
 };
 
-/* "55d0-55d1 rw-s 00000000 00:01 1234  /memfd:x (deleted)" */
+/* True if the memory of this mapping was counted with the shared files. The line: "55d0-55d1 rw-s
+ * 00000000 00:01 1234 /memfd:x (deleted)" */
 static bool is_counted_file(const struct watchdog *w, const char *line)
 {
 	char *at;
@@ -427,7 +430,8 @@ static void overlap_line(struct watchdog *w, const char *line, void *arg)
 {
 	struct overlap *o = arg;
 
-	if (line[0] < 'A' || line[0] > 'Z') { /* fields begin with a capital letter */
+	if (line[0] < 'A' || line[0] > 'Z') { /* a new mapping: its line begins with an address,
+		                                 lines of fields with a capital letter */
 		o->ours = is_counted_file(w, line);
 		o->pss = 0;
 	} else if (o->ours && strncmp(line, "Pss:", 4) == 0) {
@@ -451,7 +455,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
-	(void)each_line(w, fd, &o->budget, overlap_line, o); /* on failure less is subtracted */
+	(void)each_line(w, fd, &o->budget, overlap_line, o); /* if this fails, less is subtracted */
 	return true;
 }
 
@@ -487,7 +491,8 @@ static unsigned next_look(const struct watchdog *w, uint64_t used, uint64_t spen
 		ms = 0;
 	}
 	if (ms < 3 * spent_ms) {
-		ms = 3 * spent_ms; /* so quick checks use at most a quarter of a CPU */
+		ms = 3 * spent_ms; /* so checks use at most a quarter of a CPU, unless
+		                      WATCHDOG_MAX_MS shortens the wait */
 	}
 	if (ms < WATCHDOG_MIN_MS) {
 		ms = WATCHDOG_MIN_MS;
@@ -499,7 +504,8 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 {
 	struct stat st;
 
-	/* Do not touch the two large arrays: that would cost more than all the rest. */
+	/* Do not touch the two large arrays (`files`, `mm`): that would cost more than all the
+	 * rest. */
 	memset(w, 0, offsetof(struct watchdog, files));
 	w->limit = limit_bytes;
 	w->proc_fd = proc_fd;
@@ -519,7 +525,8 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	}
 }
 
-/* True if the decision is postponed: the time was spent waiting, not measuring. */
+/* True if the decision is postponed, because the time budget was spent on waiting and not on
+ * measuring. */
 static bool came_late(struct watchdog *w, const struct budget *budget)
 {
 	bool waited = !budget_left(budget) && clock_cpu_us() < budget->cpu_us;
@@ -533,8 +540,9 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t start = clock_ms();
 	uint64_t bound = 0;
 
-	/* A thread with an fd table of its own can hide only shared memory. While all shared memory
-	 * of the machine would still be within the limit, threads need not be examined. */
+	/* A thread with an fd table of its own can hide only shared memory. So single threads need
+	 * not be examined while the last bound and all shared memory of the machine together are
+	 * within the limit. */
 	w->threads = w->bound + machine_shmem() > w->limit;
 	w->lost = 0;
 	watchdog_round_begin(w);

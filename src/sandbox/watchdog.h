@@ -52,7 +52,7 @@ struct watchdog_mm {
 	                  are still upper bounds */
 	uint64_t size; /* pages of address space */
 	uint64_t tables;
-	uint64_t anon; /* this and shmem are upper bounds until `looked`; includes the tables */
+	uint64_t anon; /* includes `tables`; `anon` and `shmem` are upper bounds until `looked` */
 	uint64_t shmem;
 };
 
@@ -66,13 +66,13 @@ struct watchdog {
 	uint64_t scratch_dev; /* 0: none */
 	uint64_t shm_dev;     /* the device of memfds and SysV segments; 0: unknown */
 	uint64_t shmem_start; /* shared memory of the machine at the start */
-	uint64_t errors;      /* failed reads about processes that still exist */
+	uint64_t errors;      /* how many reads failed although the process still existed */
 	int lost; /* errno of a read in this check that failed and for which there is no upper
 	             bound; 0: none */
 
 	uint64_t bound; /* upper bound of the memory at the last check */
 	bool threads; /* fd tables of single threads could hide enough memory to exceed the limit */
-	unsigned late; /* measurements in a row that were cut short because init had to wait */
+	unsigned late; /* how many measurements in a row ran out of time because init had to wait */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;
@@ -87,7 +87,8 @@ struct watchdog {
 
 	unsigned n_files;
 	unsigned n_mm;
-	struct watchdog_file files[WATCHDOG_MAX_FILES]; /* this and mm: filled by each check */
+	struct watchdog_file files[WATCHDOG_MAX_FILES]; /* `files` and `mm` are filled by the
+	                                                   checks */
 	struct watchdog_mm mm[WATCHDOG_MAX_MM];
 };
 

@@ -93,8 +93,8 @@ static bool round_pause(struct watchdog *w, const struct fd_table *t, int fd)
 }
 
 /* Call it after a read failed, with errno unchanged. If the fd table may not be opened,
- * shared_files() uses an upper bound instead; for other failures there is none, unless the process
- * is gone. */
+ * shared_files() uses an upper bound instead; for other failures there is no upper bound, so the
+ * check fails, unless the process is gone. */
 static void round_failed(struct watchdog *w)
 {
 	if (errno == EACCES || errno == EPERM || errno == EINVAL) {
@@ -254,8 +254,8 @@ static bool same_table(pid_t a, pid_t b)
 	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
 }
 
-/* Examines the fd tables of all threads of a process. Each thread counts like an fd, because it
- * costs a comparison. */
+/* Examines the fd tables of all threads of a process. Each thread counts like one more fd
+ * (round_left), because its fd table must be compared. */
 static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
 {
 	struct tids list = { .more = true };

@@ -24,8 +24,8 @@ int watchdog_open(const struct watchdog *w, pid_t task, const char *name, int fl
  * be read. */
 bool watchdog_read(const struct watchdog *w, pid_t task, const char *name, char *out, size_t size);
 
-/* Reads "status" up to and including the lines about memory, which follow a list of groups of any
- * length. Returns false if they are missing. */
+/* Reads "status" up to and including the lines about memory. They come after the list of groups,
+ * which can be of any length. Returns false if they are missing. */
 bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BYTES]);
 
 /* True if errno says that the process or file is gone. */

@@ -77,7 +77,8 @@ bool watchdog_status(struct watchdog *w, pid_t task, char out[WATCHDOG_STATUS_BY
 {
 	bool found = watchdog_read(w, task, "status", out, WATCHDOG_STATUS_BYTES);
 
-	if (found && strstr(out, "\nThreads:") == NULL) { /* every task has it */
+	if (found && strstr(out, "\nThreads:") == NULL) { /* every task has this line, so the text
+		                                             was cut before it */
 		errno = E2BIG;
 		found = false;
 	}
@@ -97,8 +98,8 @@ bool watchdog_threaded(struct watchdog *w, pid_t pid)
 		watchdog_lost(w);
 		return false;
 	}
-	return st.st_nlink >
-	       2 + 1; /* the link count is 2 and one for each subdirectory, here for each thread */
+	return st.st_nlink > 2 + 1; /* the link count is 2, plus 1 for each subdirectory, which here
+	                               is a thread */
 }
 
 uint64_t watchdog_field(const char *text, const char *key)
