@@ -47,7 +47,8 @@ static int unpack_layers(const struct oci_image *image, int images, int root, st
 
 	for (size_t i = 0; i < image->n_layers; i++) {
 		const struct oci_blob *b = &image->layers[i];
-		/* Parse a checked copy: the files of the layout may change at any time. */
+		/* Copy the layer, check the copy against its digest, and parse only the copy: the
+		 * files of the layout may change at any time. */
 		auto_fd blob = openat(images, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		if (blob < 0) {
 			return fail_image(err, "cannot make a file in the state directory");

@@ -104,8 +104,8 @@ static size_t read_unpacked(struct layer_reader *r, uint8_t *out, size_t len)
 	return len;
 }
 
-/* Reads exactly `len` bytes. Returns false if the data has ended; ends the process if it ends in
- * between. */
+/* Reads exactly `len` bytes. Returns false if not one byte is left; ends the process if the data
+ * ends before all `len` bytes are read. */
 static bool take_bytes(struct layer_reader *r, uint8_t *out, size_t len)
 {
 	size_t got = 0;
@@ -193,8 +193,9 @@ static void tidy_name(char *name)
 	*out = '\0';
 }
 
-/* Handles a whiteout: the name ".wh.NAME" removes NAME of the layers below, and ".wh..wh..opq"
- * removes all entries that they have in its directory. Returns false for any other name. */
+/* Handles a whiteout. The name ".wh.NAME" removes the entry NAME that earlier layers made. The name
+ * ".wh..wh..opq" removes all entries that earlier layers made in the same directory. Returns false
+ * for any other name. */
 static bool is_whiteout(struct layer_reader *r)
 {
 	char *name = r->member.name;
@@ -355,7 +356,8 @@ static int next_step(int root_fd, int from, const char *layer, struct unpack_lef
  * environment. */
 static _Noreturn void reader_main(int blob, int out, enum layer_pass pass, uint64_t most)
 {
-	/* Move both up first: each may have the number that the other one needs. */
+	/* First duplicate both fds to numbers above OUT: if `out` had the number IN, the first
+	 * dup2() would close it. */
 	int from = fcntl(blob, F_DUPFD_CLOEXEC, OUT + 1);
 	int to = fcntl(out, F_DUPFD_CLOEXEC, OUT + 1);
 
@@ -386,7 +388,7 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 	auto_fd to = ends[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* The limit also allows for headers and padding. */
+		/* Besides the bytes of the files, the reader may read their headers and padding. */
 		reader_main(blob, to, pass, MAX_IMAGE_BYTES + MAX_IMAGE_FILES * 2 * TAR_BLOCK);
 	}
 	own_close(&to);

@@ -15,7 +15,7 @@ enum step_kind {
 	STEP_END,
 	STEP_WRONG,  /* the reader has failed; the name is the reason */
 	STEP_DIR,    /* make the directory, unless it exists */
-	STEP_FILE,   /* `size` bytes follow */
+	STEP_FILE,   /* make a file; its `size` bytes follow */
 	STEP_LINK,   /* make a symlink with the text `link` */
 	STEP_HARD,   /* make a hard link to the file `link` */
 	STEP_REMOVE, /* remove this entry of an earlier layer */

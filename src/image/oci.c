@@ -273,8 +273,8 @@ static bool is_clean(const char *path)
 	       strstr(path, "//") == NULL && strstr(path, "/./") == NULL;
 }
 
-/* Takes PATH and the initial directory from the image's configuration. Nothing else is used,
- * because the owner would have to grant it. */
+/* Takes PATH and the initial directory from the image's configuration. Its other settings are
+ * ignored, because only the owner may grant them. */
 static int take_config(struct oci_image *i, const struct json_doc *doc, struct ssb_error *err)
 {
 	const struct json_node *config = json_member(doc, json_top(doc), "config");

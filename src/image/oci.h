@@ -29,7 +29,7 @@ struct oci_image {
  * fits this machine. Reads index, manifest and configuration, but no layer. *ret is new, for
  * oci_done(). */
 int oci_open(const char *dir, const char *ref, struct oci_image *ret, struct ssb_error *err);
-void oci_done(struct oci_image *i); /* accepts a zeroed one with layout -1 */
+void oci_done(struct oci_image *i); /* accepts a zeroed image whose `layout` is -1 */
 
 /* Copies the blob into fd (borrowed) and checks it against its digest. Returns 0, or -1 with
  * `err`. */

@@ -81,7 +81,7 @@ static bool covers_all(const struct cidr *c)
 static const char *check_cidr(const char *s, const char *slash, char **ret)
 {
 	char text[CIDR_TEXT];
-	char zero[24]; /* the prefix after an address of zeros, to check it alone */
+	char zero[24]; /* an all-zero address with this prefix length, to check the length alone */
 	struct address a;
 	struct cidr c;
 	auto_free char *head = strndup(s, (size_t)(slash - s));
@@ -140,8 +140,8 @@ static const char *check_with_colon(const char *s, char **ret)
 	return address_text(&a, ret);
 }
 
-/* True if the last label consists of digits, or of 0x and hex digits. Libraries take the whole name
- * for an IPv4 address in one of its old forms then. */
+/* True if the last label consists of digits, or of 0x and hex digits. Libraries take such a name
+ * for an IPv4 address in an old form (127.1). */
 static bool looks_numeric(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -312,7 +312,7 @@ bool host_kind_is_sandbox(const char *name)
 	static const char HOSTS[] = SANDBOX_HOSTS;
 	size_t len = strlen(name);
 
-	/* Programs resolve names beneath localhost themselves, without /etc/hosts. */
+	/* Programs themselves resolve names beneath localhost to loopback, without /etc/hosts. */
 	if (len >= sizeof(LOCAL) && strcmp(name + len - sizeof(LOCAL) + 1, LOCAL) == 0) {
 		return true;
 	}

@@ -7,7 +7,7 @@
 #include "manifest/values.h"
 
 struct level {
-	const char *name; /* the place of these keys, for people */
+	const char *name; /* what messages call the place of these keys */
 	const struct field *fields;
 	size_t n;
 };

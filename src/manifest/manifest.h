@@ -47,7 +47,7 @@ struct egress_rule {
 	size_t n_ports;
 	enum protocol protocol;
 	bool ech; /* the owner allows ClientHellos of this rule to hide the real name */
-	bool any; /* of a learning run: for every name that no other rule declares */
+	bool any; /* in a learning run: this rule is for every name that no other rule declares */
 };
 
 /* Limits for all rules of a run together. */

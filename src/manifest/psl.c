@@ -47,7 +47,7 @@ static const char *lower_bound(const char *key)
 	size_t low = 0;
 	size_t high = sizeof(PSL_RULES) - 1; /* the literal's own NUL is not a rule */
 
-	while (low < high) { /* `low` and `high` are always the start of a rule */
+	while (low < high) { /* `low` and `high` are the start of a rule or the end of the table */
 		size_t mid = low + (high - low) / 2;
 		while (mid > low && PSL_RULES[mid - 1] != '\0') {
 			mid--;

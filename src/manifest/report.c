@@ -75,7 +75,7 @@ const char *report_quote(char ret[QUOTE_SIZE], const char *s)
 
 const char *report_nearest(const char *s, const char *const *words, size_t n, size_t stride)
 {
-	char folded[64]; /* longer words are not misspelled keys */
+	char folded[64]; /* every key is shorter, so a longer word is not a misspelled key */
 	size_t len = strlen(s);
 
 	if (len >= sizeof(folded)) {
@@ -99,7 +99,8 @@ bool report_deliver(const struct ssb_diags *found, enum ssb_code code, const cha
 			               d->remedy[0] != '\0' ? "; " : "", d->remedy);
 		}
 	}
-	if (diag_has_errors(found)) { /* even if there was no memory for the error's text */
+	/* An error counts even if there was no memory to keep its text. */
+	if (diag_has_errors(found)) {
 		(void)ssb_fail(err, code, 0, file, "not valid");
 		return false;
 	}

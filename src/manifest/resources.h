@@ -39,7 +39,7 @@ enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 struct resource {
 	const char *name;
 	enum unit unit;
-	const char *after; /* the text after a number, for people */
+	const char *after; /* what people read after a number, such as " MiB" */
 	uint64_t least;
 	uint64_t most;
 	size_t at; /* offset in struct resources or net_limits */

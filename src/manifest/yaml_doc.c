@@ -113,7 +113,8 @@ static void report_nomem(const struct yaml_reader *r)
 
 /* Remedies for libyaml's messages; the first row that matches is used. */
 static const struct {
-	const char *context; /* part of "while ..."; "" matches everything */
+	const char *context; /* part of libyaml's context ("while scanning ..."); "" matches every
+	                        context */
 	const char *problem;
 	const char *remedy;
 } SYNTAX_HELP[] = {

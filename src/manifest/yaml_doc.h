@@ -21,7 +21,7 @@ struct ynode {
 	char *text;  /* scalar */
 	bool quoted; /* scalar in quotes or a block: always a string */
 	bool bad;    /* its value was refused and reported: the caller must skip it */
-	char *key;   /* if this node is a value in a map */
+	char *key;   /* the key, if this node is a value in a map */
 	unsigned key_line;
 	unsigned key_col;
 	struct ynode *first; /* children in order */
