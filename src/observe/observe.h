@@ -13,7 +13,7 @@
 #include "base/bucket.h"
 #include "os/unix_maker.h"
 
-#define OBSERVE_PROCESSES 64 /* remembered at a time; each entry holds two fds */
+#define OBSERVE_PROCESSES 64 /* threads that are remembered; each entry holds two fds */
 #define OBSERVE_SPARE_FDS 24 /* fds that `processes` must leave free for the supervisor */
 #define OBSERVE_PROGRAM   256
 #define OBSERVE_ARGS      64   /* of one exec */
@@ -81,8 +81,9 @@ struct exec_asked {
 	bool untold;  /* not recorded, because our own search in PATH did not find the program */
 };
 
-/* Symlinks in the sandbox's root with which most paths of programs begin. Only these can be
- * remembered, because the root is made read-only before the observer starts. */
+/* Symlinks in the sandbox's root with which most paths of programs begin. Only the targets of these
+ * symlinks can be remembered: the skill cannot change them, because the root is made read-only
+ * before the observer starts. */
 #define OBSERVE_TOPS      6
 #define OBSERVE_TOP_BYTES 64
 
@@ -91,10 +92,10 @@ struct top_link {
 	char to[OBSERVE_TOP_BYTES]; /* absolute; "": not a symlink */
 };
 
-/* Calls are answered by the supervisor's loop or, once it is started, by the observer's own thread.
- * Whichever of them answers calls owns processes, tops, exec, armed and first. The queue has its
- * own lock. Only the loop may use the trace. The own thread is never started before `armed` is
- * set. */
+/* The supervisor's loop answers the calls until the observer's own thread is started; then this
+ * thread answers them. Whichever of the two answers calls owns processes, tops, exec, armed and
+ * first. The queue has its own lock. Only the loop may use the trace. The thread is never started
+ * before `armed` is set. */
 struct observer {
 	struct observer_setup setup;
 	int listener;
@@ -112,8 +113,10 @@ struct observer {
 	bool starved; /* this call cannot be examined, because fds or memory have run out */
 	int last_fd;  /* every fd in `processes` must be smaller than this */
 	struct unix_maker maker;
-	atomic_ullong handed[MAX_UNIX_CALLS]; /* calls (ids) that the maker answers; 0: none */
-	atomic_int maker_fd;     /* the maker's pidfd as long as its end must end the run; or -1 */
+	atomic_ullong handed[MAX_UNIX_CALLS]; /* ids of the calls that the maker answers; 0: the
+	                                         slot is free */
+	atomic_int maker_fd; /* the maker's pidfd while the end of the maker must end the run; else
+	                        -1 */
 	unsigned maker_failures; /* how often the maker could not be started */
 	struct bucket service_looks;
 	struct service service; /* the service of the skill that was found last */
@@ -129,7 +132,7 @@ const struct process *observe_process(struct observer *o, const struct seccomp_n
 /* Adds the first process to the table. It runs our own code until its execve, so nothing about it
  * has to be read from /proc. */
 void observe_first(struct observer *o);
-/* Returns the sandbox's number of the process to which the pidfd `fd` of the thread refers; 0:
+/* Returns the number, in the sandbox, of the process to which the thread's pidfd `fd` refers; 0:
  * unknown. */
 pid_t observe_pidfd(pid_t tid, int fd);
 /* Returns the leader of a thread. Both are numbers in the sandbox. Returns `inner` itself if the
@@ -163,10 +166,10 @@ struct path_found {
 	bool link;   /* following stopped at a symlink that leads to another path */
 };
 
-/* Follows `raw` from the thread's `dirfd`. This is for a directory whose path is too long, that was
- * removed, or that its path does not reach. Writes to `out` an absolute path that leads to the same
- * file. Returns false if there is no such path that is short enough. Then `out` is unchanged, but
- * ret->there still says whether the file exists. */
+/* Follows `raw` from the thread's `dirfd`. This is for a directory that cannot be reached by its
+ * path: the path is too long, the directory was removed, or the path does not lead to it. Writes to
+ * `out` an absolute path that leads to the same file. Returns false if there is no such path that
+ * is short enough. Then `out` is unchanged, but ret->there still says whether the file exists. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        struct path_found *ret);
 /* Like observe_from_deep(), but from the directory fd `dir`, which the function takes; -1: there is
@@ -183,13 +186,14 @@ void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int f
 void observe_judge(struct observer *o, const struct seccomp_notif *n, const struct resolved *at,
                    bool write, struct judgement *ret);
 
-/* Returns whether the sandbox holds the name of `path`: by a placeholder file, or by something that
- * git does not accept as the state of that name. A program that wants to make a directory there is
- * told that the name exists, and fails. */
+/* Returns whether the sandbox has put something at `path` so that the skill cannot create a file of
+ * this name: a placeholder file, or something that git does not accept as a state. A program that
+ * wants to make a directory there is told that the name exists, and fails. */
 bool observe_is_placeholder(const struct observer *o, const char *path);
 
-/* Returns the remedy if the sandbox holds the name `name`, a state of git, in the repository that
- * contains the directory `dir` (an absolute path). Returns NULL if the name is not held. */
+/* Like observe_is_placeholder(), for the name `name` of a state of git, in the repository that
+ * contains the directory `dir` (an absolute path). Returns the remedy, or NULL if the sandbox has
+ * put nothing there. */
 const char *observe_held_state(const struct observer *o, const char *dir, const char *name);
 
 /* Corrects the remedy of a call that makes, removes or renames the name itself. Such a call needs a
@@ -203,13 +207,13 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 void observe_judge_special(const struct observer *o, const struct resolved *at, bool by_maker,
                            struct judgement *j);
 
-/* Judges the use of a unix socket by a skill that may use only its own sockets. Refuses it outside
- * of private places. */
+/* Judges the use of a unix socket at this path by a skill that may use only its own sockets.
+ * Refuses a socket outside of private places. */
 void observe_judge_own_socket(const struct observer *o, const struct resolved *at,
                               struct judgement *j);
 
-/* Returns whether the call makes a unix socket of the skill's own and the run has such sockets
- * (observe_unix.c). */
+/* Returns whether the maker must make the unix socket that this call asks for: the skill may use
+ * only its own unix sockets, and the maker can be started (observe_unix.c). */
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call);
 /* Both functions hand the call over to the maker. observe_unix_socket() returns false if the call
  * does not make such a socket or there is no maker; then the call is not answered yet.

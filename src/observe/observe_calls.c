@@ -149,8 +149,8 @@ static bool ends_inside(const char *path)
 	return n > 0 && path[n - 1] == '/';
 }
 
-/* Resolves an empty path. It means the call's directory if AT_EMPTY_PATH is set, and nothing
- * otherwise. */
+/* Resolves an empty path. With AT_EMPTY_PATH it means the directory `a->dir`; otherwise it names no
+ * file. */
 static void look_empty(struct observer *o, const struct seccomp_notif *n,
                        const struct path_argument *a, struct resolved *ret)
 {

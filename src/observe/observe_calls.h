@@ -26,7 +26,7 @@ struct observed_call {
 	enum family family;
 	enum op op;
 	enum arg dir;   /* the directory fd; NO_ARG: the working directory */
-	enum arg path;  /* or the fd of CALL_FD */
+	enum arg path;  /* the path; CALL_FD: the fd */
 	enum arg flags; /* open flags, or AT_* */
 	enum arg dir2;  /* CALL_TWO: the directory fd of the second path */
 	enum arg path2;
@@ -40,7 +40,7 @@ struct observed_call {
 	                 socket */
 	bool takes;   /* CALL_TWO: true if the first path is removed, false if it is only read */
 	enum last_link last;
-	int nofollow; /* the flag that makes a last symlink LAST_ENTERED */
+	int nofollow; /* if the call has this flag, `last` counts as LAST_ENTERED */
 };
 
 /* A path argument: where it begins, and how its end is treated. */
@@ -67,8 +67,8 @@ int observe_dir(const struct seccomp_notif *n, enum arg at);
 bool observe_look(struct observer *o, const struct seccomp_notif *n, const struct path_argument *a,
                   struct path_looked *ret);
 
-/* Refuses a call whose arguments cannot be read, and records the refusal. errno must be that of
- * observe_look(). */
+/* Refuses a call whose arguments cannot be read, and records the refusal. errno must still be the
+ * one that observe_look() set. */
 void observe_unreadable(struct observer *o, const struct seccomp_notif *n,
                         const struct observed_call *c);
 

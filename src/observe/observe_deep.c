@@ -67,8 +67,8 @@ static size_t count_idle(const char *s)
 	return n;
 }
 
-/* Removes those bytes from the beginning of the rest. A leading slash stays, because it leads to
- * the root. */
+/* Removes the bytes that count_idle() counts from the beginning of w->rest. A leading slash stays,
+ * because it leads to the root. */
 static void skip_idle(struct deep_way *w)
 {
 	size_t n = w->rest[0] == '/' ? 0 : count_idle(w->rest);

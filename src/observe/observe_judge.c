@@ -181,8 +181,8 @@ static bool is_machine(const char *path, bool write)
 	return false;
 }
 
-/* Returns whether the path is in a directory of the runtime's own state that a grant contains
- * (struct cover), and in no grant further inside. */
+/* Returns whether a cover hides the path: it is in a directory of the runtime that a grant contains
+ * (struct cover), and `g` does not lie in that directory. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *path)
 {
 	size_t granted = g != NULL ? strlen(g->target) : 0;
@@ -297,7 +297,7 @@ static bool is_secret(struct observer *o, const struct seccomp_notif *n, const c
 	       !(zone == ZONE_PRIVATE && is_own_store(o, n, path, store));
 }
 
-/* Whether it is or lies in a directory of the runtime. */
+/* Returns whether the path is or lies in a directory of the runtime. */
 static bool is_runtime(const struct observer *o, const char *path)
 {
 	bool found = danger_is_runtime(o->setup.plan->home, path);
@@ -368,8 +368,8 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
-		/* The run itself may have closed a directory of its private home; that hides
-		 * nothing of the owner's. */
+		/* A file in the private home can be `unseen` because the run itself closed its
+		 * directory. Then the file is not the owner's. */
 		judge_missing(o, n, at->path, zone, ret);
 	}
 }
@@ -386,8 +386,8 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 		return;
 	}
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
-	/* If the directory does not contain the protected name itself, it is already granted, so
-	 * the name is granted instead. */
+	/* If the path of the directory contains no protected name, the directory is already
+	 * granted. Then propose to grant the name itself. */
 	const char *around = strchr(j->text, '/');
 	if (j->reason == REASON_PROTECTED && !observe_protect_names(o, around)) {
 		snprintf(j->text, sizeof(j->text), "--write %s", path);

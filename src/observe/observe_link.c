@@ -138,7 +138,8 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	memcpy(link, w->path, n);
 	link[n] = '\0';
 	/* A link that is not LINK_PATH is not followed here; step_from() handles a removed
-	 * directory. Behind a link to a file that is not a directory there is nothing. */
+	 * directory. A path that goes on after a link to a file that is not a directory leads
+	 * nowhere. */
 	if (read_proc_link(o, o->root, link + 1, to) != LINK_PATH ||
 	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {
 		return false;

@@ -19,7 +19,7 @@
 #include "policy/range.h"
 
 #define MAX_MESSAGES 1024    /* the most messages that the kernel sends for one sendmmsg */
-#define SERVICE_US   1000000 /* how long a service that was found is not searched for again */
+#define SERVICE_US   1000000 /* for so long a service that was found is not searched for again */
 
 /* An address as the skill gave it. */
 struct skill_address {
@@ -42,7 +42,7 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 
 	memset(ret, 0, sizeof(*ret));
 	if (n < sizeof(sa_family_t)) {
-		return READ_NONSENSE; /* the kernel will refuse it */
+		return READ_NONSENSE; /* too short: the kernel will refuse the call */
 	}
 	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
 		return READ_FAILED;
@@ -143,9 +143,9 @@ static bool judge_ip(const struct observer *o, const struct skill_address *to, b
 	return false;
 }
 
-/* Returns whether the broker has a TCP listener at this address and port. The socket that connects
- * need not be TCP: getaddrinfo() connects a datagram socket to each address that it found, to learn
- * which one to prefer, and sends nothing. */
+/* Returns whether the broker has a TCP listener at this address and port, whatever socket connects:
+ * getaddrinfo() connects a datagram socket to each address that it found, to learn which one to
+ * prefer, and sends nothing. */
 static bool is_served(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -174,8 +174,9 @@ static bool is_synthetic(const struct address *a)
 }
 
 /* Returns whether a service of the skill itself listens at this address. To list the connections of
- * one network, the kernel walks through all connections of the machine. That takes as long as a
- * hundred refusals and slows down other processes, so the number of searches is limited. */
+ * one network, the kernel walks through all connections of the machine. One such search takes as
+ * long as refusing a hundred calls, and slows down other processes. So the number of searches is
+ * limited. */
 static bool is_found(struct observer *o, pid_t tid, const struct skill_address *to, bool udp)
 {
 	struct service *last = &o->service;
@@ -340,7 +341,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	/* No socket that the skill has can send to an address. */
 	bool handed = o->setup.own_sockets && op != OP_SEND;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
-		/* an abstract name: only processes of the sandbox are in its network */
+		/* an abstract name reaches only processes in the same network: those of the
+		 * sandbox */
 		return handed ? hand_over(o, n, to, ret_error) : true;
 	}
 	memcpy(raw, to->unix_path.p, to->unix_path.n);
@@ -355,7 +357,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
 	} else if (!makes) {
-		/* A grant of its path would not open a socket. */
+		/* Even if its path is granted, the skill cannot use the socket. */
 		j.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
 		if (handed) {
 			observe_judge_own_socket(o, &at, &j);

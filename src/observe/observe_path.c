@@ -113,7 +113,7 @@ static bool step_over(const struct observer *o, const char *found, const char *r
 		return step_from(o, link, tail, last, path);
 	}
 	if (observe_link_size(link) == (size_t)len) {
-		return false; /* observe_link_follow() handles it */
+		return false; /* observe_link_follow() handles a whole link of /proc */
 	}
 	char joined[PATH_MAX];
 	if (!(to[0] == '/' ? observe_path_join(joined, "", to + 1)
@@ -125,8 +125,8 @@ static bool step_over(const struct observer *o, const char *found, const char *r
 	return true;
 }
 
-/* Follows a path whose end does not exist, as far as symlinks lead. The rest stays as the program
- * gave it. */
+/* Follows a path whose end does not exist, as far as symlinks lead. The part that does not exist
+ * stays as the program gave it. */
 static void follow_missing(const struct observer *o, char path[PATH_MAX], bool last,
                            char out[PATH_MAX])
 {
@@ -223,8 +223,7 @@ static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct
 
 enum where {
 	WHERE_UNKNOWN,
-	WHERE_GONE, /* the path begins in a removed directory; the former path of that directory is
-	               used */
+	WHERE_GONE, /* the path begins in a removed directory, whose former path is used */
 	WHERE_PATH, /* the path is absolute, from the skill's root */
 };
 

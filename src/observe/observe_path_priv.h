@@ -15,7 +15,7 @@ enum proc_link {
 	LINK_PATH,
 	LINK_GONE, /* a removed directory: the text is its former path, which another file may have
 	              now */
-	LINK_RENAMED, /* a file that no longer has this name, but has others */
+	LINK_RENAMED, /* a file whose name in the link was removed, but that has other names */
 	LINK_DEEP,    /* a path that is too long for the kernel to return */
 };
 
@@ -23,8 +23,8 @@ enum proc_link {
 struct path_way {
 	char path[PATH_MAX];
 	bool follow; /* follow a symlink at the end of the path, too */
-	bool bare;   /* only the last name can be a symlink, because the kernel gave us the path of
-	                its directory */
+	bool bare;   /* no name but the last can be a symlink: the kernel gave us the path of the
+	                directory */
 	/* The directory where the path began, and the rest of the path after it. The skill can
 	 * start in that directory even if the directory's path leads through one that no user may
 	 * enter. */
@@ -60,8 +60,8 @@ bool observe_path_in_first(const char *path);
  * directory. */
 enum proc_link observe_link_of(struct observer *o, const struct seccomp_notif *n, int fd,
                                char out[PATH_MAX]);
-/* Writes the path of that link itself. It stands for a file without a name, because another file
- * may have the file's former name now. */
+/* Writes the path of that link itself, such as /proc/2/fd/3. This path is used for a file without a
+ * name, because another file may have the file's former name now. */
 void observe_link_name(struct observer *o, const struct seccomp_notif *n, int fd,
                        char out[PATH_MAX]);
 /* Replaces "self" by the number of the calling process, because the thread that reads the path may
@@ -70,8 +70,8 @@ bool observe_link_number_self(const struct process *p, struct path_way *w);
 /* Returns how many bytes at the beginning of the path are a link to a file, as in /proc/2/fd/3 or
  * /proc/2/task/4/cwd; 0: none. */
 size_t observe_link_size(const char *path);
-/* Replaces such a link at the beginning of the path by its target. Returns false if there is none
- * that can be followed. */
+/* Replaces the link to a file (observe_link_size()) at the beginning of the path by its target.
+ * Returns false if the path begins with no link that can be followed. */
 bool observe_link_follow(const struct observer *o, struct path_way *w);
 /* Returns whether the link leads to a pipe, a memfd, or a file without a name. */
 bool observe_link_is_nameless(const char *link, const char *to);

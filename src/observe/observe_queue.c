@@ -13,7 +13,7 @@
 
 /* The header before each event in the buffer. */
 struct queued {
-	alignas(EVENT_ALIGN) size_t size; /* of this header and the copied event after it */
+	alignas(EVENT_ALIGN) size_t size; /* bytes of the header and the event */
 };
 
 int observe_queue_init(struct observe_queue *q)

@@ -15,7 +15,7 @@
 #include "trace/trace.h"
 
 #define QUEUE_BYTES   ((size_t)1 << 20)
-#define QUEUE_RESERVE ((size_t)128 << 10) /* for violations; events that matter have as much */
+#define QUEUE_RESERVE ((size_t)128 << 10) /* for violations; the same for events that matter */
 #define QUEUE_WAIT_MS 200                 /* how long such an event waits for room */
 
 struct observe_queue {

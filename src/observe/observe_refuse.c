@@ -121,8 +121,8 @@ static enum call_remedy find_remedy(const struct observer *o, const struct secco
 	enum seccomp_profile now = plan_filter(o->setup.plan);
 	bool unix_now =
 	        o->setup.filter == seccomp_blob(now, true, true) || observe_unix_own(o, call);
-	/* If the plan has unix sockets but the machine lacks the means for them, no option
-	 * helps. */
+	/* If the plan has unix sockets, but the machine cannot provide them, --unix-sockets would
+	 * not help. */
 	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
 
 	if (seccomp_eval(seccomp_blob(now, unix_more, true), call) == SECCOMP_RET_ALLOW) {
@@ -156,7 +156,7 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
-	/* A process that is killed gets no error, so the line has none either. */
+	/* A process that is killed gets no errno, so the line has no errno either. */
 	int error = kill_it ? 0 : (int)(verdict & SECCOMP_RET_DATA);
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,

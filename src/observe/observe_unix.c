@@ -61,8 +61,8 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 }
 
 /* Returns the errno with which the kernel would refuse the call because the same call was already
- * made on this socket; 0: none. Connecting a bound socket is left to the maker, because a client
- * may have a name. */
+ * made on this socket; 0: none. A client may bind its socket before it connects, so connecting a
+ * bound socket is left to the maker. */
 static int find_refusal(pid_t tid, const struct unix_request *r)
 {
 	char path[64];
@@ -120,9 +120,9 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 		.n_places = ARRAY_LEN(places)
 	};
 
-	/* While the call waits, the number belongs to its process. A process whose first thread has
-	 * ended cannot be entered. Then this start fails, but the next caller may be another
-	 * process. */
+	/* As long as the call waits, no other process can have the number of `leader`. The maker
+	 * cannot enter a process whose first thread has ended. Then this start fails, but the next
+	 * caller may be another process. */
 	if (process < 0 || !notify_valid(o->listener, n)) {
 		return false;
 	}
@@ -139,7 +139,7 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call)
 {
-	int type = (int)(call->args[1] & 0xf); /* the type without its flags */
+	int type = (int)(call->args[1] & 0xf); /* SOCK_STREAM etc., without the flags */
 
 	return o->setup.own_sockets && o->maker_failures < MAKER_TRIES && call->nr == SYS_socket &&
 	       (uint32_t)call->args[0] == AF_UNIX &&
@@ -163,7 +163,8 @@ bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n)
 		return false;
 	}
 	bool handed = hand_over(o, &r, -1);
-	if (!handed && errno == EAGAIN) { /* the profile allows it, but there is no room now */
+	if (!handed && errno == EAGAIN) { /* the profile allows the socket, but too many calls wait
+		                             for the maker */
 		notify_refuse(o->listener, n, ENOBUFS);
 		return true;
 	}

@@ -25,8 +25,8 @@
  * time. */
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define WRITE_MS            15 /* how long an event in the queue waits for further ones */
-#define SERVICE_LOOKS       20 /* searches per second for the skill's own services */
+#define WRITE_MS            15 /* for so long an event waits in the queue for further ones */
+#define SERVICE_LOOKS       20 /* how often per second a service of the skill is searched for */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
@@ -96,7 +96,7 @@ int observer_maker(const struct observer *o)
 	return o == NULL ? -1 : atomic_load(&o->maker_fd);
 }
 
-/* Returns false if no call was waiting. */
+/* Receives a call and answers it. Returns false if no call was waiting. */
 static bool answer_next(struct observer *o)
 {
 	struct seccomp_notif n;
@@ -108,7 +108,8 @@ static bool answer_next(struct observer *o)
 	return true;
 }
 
-/* Returns false if no process is left that could make calls, or the thread must end. */
+/* Waits for a call. Returns false if no process is left that could make calls, or the thread must
+ * end. */
 static bool wait_for_call(const struct observer *o)
 {
 	struct pollfd p[2] = { { .fd = o->listener, .events = POLLIN },
@@ -165,7 +166,7 @@ static void start_thread(struct observer *o)
 void observer_turn(struct observer *o, bool call)
 {
 	if (o->threaded) {
-		o->write_at = clock_ms() + WRITE_MS; /* more events will follow */
+		o->write_at = clock_ms() + WRITE_MS; /* wait: more events will follow */
 		return;
 	}
 	if (!call) {

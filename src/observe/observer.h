@@ -23,15 +23,16 @@ struct observer;
 /* What the observer asks about the sandbox's network. These are function pointers because this
  * folder must not include the egress folder. */
 struct observer_net {
-	/* Returns whether the broker answers at this address and port. The broker keeps its own
-	 * record. */
+	/* Returns whether the broker answers at this address and port. Then the broker records the
+	 * connection, and not the observer. */
 	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
 	/* Returns whether the address belongs to the egress, whatever the port is. ret_name
 	 * receives the host that the address stands for; "" if the host is not known. */
 	bool (*known)(void *arg, const struct address *to, char ret_name[HOST_NAME_SIZE]);
 	/* Returns whether the broker listens on this port at all addresses. */
 	bool (*takes)(void *arg, const struct address *to, uint16_t port, bool udp);
-	/* Returns whether the address is dialled only if the owner also grants its range. */
+	/* Returns whether the egress connects to this address only if the owner also grants a range
+	 * that contains it. */
 	bool (*guarded)(void *arg, const struct address *to);
 	void *arg;
 };
@@ -40,16 +41,16 @@ struct observer_net {
 struct observer_setup {
 	const struct ssb_plan *plan;
 	struct trace *trace;               /* NULL: calls are answered but not recorded */
-	const struct seccomp_blob *filter; /* the skill's filter without notifications */
+	const struct seccomp_blob *filter; /* the skill's filter without its notifications */
 	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
-	const struct string_list *stores;  /* the owner's, see danger_stores(); NULL: none */
+	const struct string_list *stores;  /* the owner's: see danger_stores(); NULL: none */
 	const char *own_dirs[2];           /* the runtime's state and settings; NULL: not known */
 	bool own_sockets; /* the skill may use only unix sockets of its own (os/unix_maker.h) */
 	uid_t uid;        /* the skill's, in the sandbox */
 	gid_t gid;
 	const struct cgroup *cgroup; /* the skill's; NULL: none */
 	struct observer_net net;     /* functions are NULL if no network is declared */
-	const int *exec_pipe;        /* its other end is closed by the first execve that works */
+	const int *exec_pipe; /* the first execve that works closes the other end of this pipe */
 };
 
 /* The sandbox puts a symlink with this target at a name that must seem not to exist. No process can

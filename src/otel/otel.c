@@ -47,7 +47,7 @@ __attribute__((format(printf, 1, 2))) static void log_line(const char *fmt, ...)
 	(void)file_write_all(LOG_FD, text, len);
 }
 
-/* Ends the process, because a resolver or a library hangs. */
+/* Ends the process when the time is over. It may hang in a resolver or a library. */
 static void on_alarm(int sig)
 {
 	static const char text[] = "otel: a run could not be exported in time\n";

@@ -245,12 +245,11 @@ static const char *get_variable(const struct owner *o, const char *name)
 	return v != NULL && v[0] != '\0' ? v : NULL;
 }
 
-/* The value of the variable for one signal or, if that is not set, of the variable for all
- * signals. */
+/* The variable of one signal or, if it is not set, the variable for all signals. */
 struct signal_variable {
 	const char *value; /* NULL: neither is set */
 	char var[64];
-	bool own; /* it is the variable of this signal */
+	bool own; /* `var` is the variable of this signal alone */
 };
 
 static struct signal_variable get_signal_variable(const struct owner *o, const char *signal,

@@ -242,7 +242,7 @@ static void json_form_boolean(struct otlp *w, struct otlp_field f, bool v)
 
 static void json_form_real(struct otlp *w, struct otlp_field f, double v)
 {
-	char text[340]; /* the largest has 309 digits */
+	char text[340]; /* the largest double has 309 digits before the point */
 	int n = snprintf(text, sizeof(text), "%.6f", v);
 
 	json_key(&w->json, f.name);

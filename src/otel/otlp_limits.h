@@ -13,7 +13,7 @@
 
 /* The owner's environment */
 #define OTLP_MAX_URL        2048
-#define OTLP_MAX_VALUE      16384 /* of one variable */
+#define OTLP_MAX_VALUE      16384 /* bytes of one variable */
 #define OTLP_MAX_PAIRS      64    /* headers, or attributes of the resource */
 #define OTLP_MAX_STATE      512   /* TRACESTATE */
 #define OTLP_MAX_TIMEOUT_MS 60000

@@ -71,7 +71,7 @@ static bool parse_trace_id(uint8_t ret[OTLP_TRACE_ID], const char *run)
 struct record_facts {
 	struct otlp_run run;
 	bool begun;
-	int64_t layers_us; /* -1: not yet */
+	int64_t layers_us; /* -1: the line was not read yet */
 	int64_t exit_us;
 };
 
@@ -163,7 +163,7 @@ int otlp_run_read(struct otlp_run *ret, int fd, const struct otel_config *c)
 /* Attributes of the run, from the lines of its record that are not events. */
 static const struct run_row {
 	enum event_kind kind;
-	const char *object; /* NULL: the line itself */
+	const char *object; /* the object in the line that has `member`; NULL: the line itself */
 	const char *member;
 	const char *attribute;
 } ROWS[] = {

@@ -26,7 +26,7 @@ struct otlp_run {
 	int64_t from_us[PHASES];
 	int64_t to_us[PHASES];
 	bool complete; /* the record has its end line */
-	bool exited;   /* the skill exited, so exit_code is its own */
+	bool exited;   /* the skill exited by itself, so `exit_code` is the code that it returned */
 	char end[24];
 	int64_t exit_code;
 	uint64_t denied; /* violations that have a line */

@@ -110,7 +110,8 @@ void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t dead
 	const struct curl_request request = {
 		.url = url,
 		.plain = !t->tls,
-		/* no proxy: a collector without TLS is on this machine or on a network nearby */
+		/* use no proxy: a collector without TLS is on this machine or on a network
+		 * nearby */
 		.direct = !t->tls,
 		.headers = headers.v,
 		.n_headers = headers.n,
