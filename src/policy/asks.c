@@ -11,7 +11,7 @@
 
 struct asks {
 	struct build b;
-	struct manifest manifest; /* empty: the build only checks that there is a manifest */
+	struct manifest manifest; /* stays empty: the build only checks whether there is one */
 	struct ssb_options *options;
 	struct plan_request request;
 };
@@ -72,7 +72,7 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;
 	}
-	/* The answer to one question must not decide the next one. */
+	/* Remove what this question added to the plan: it must not decide the next question. */
 	build_forget_answers(p);
 	if (a->b.failed) {
 		return -1;

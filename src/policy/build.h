@@ -16,7 +16,7 @@ struct build {
 	const struct ssb_options *opt;   /* request->options, or defaults */
 	const struct manifest *manifest; /* NULL: a bare command */
 	const char *skill_dir;           /* real path; NULL for a bare command */
-	int skill_fd;                    /* of `skill_dir`, borrowed */
+	int skill_fd;                    /* fd of `skill_dir`, borrowed */
 	bool unbound; /* the owner's own manifest (sidecar) does not name the skill's directory */
 	/* the directory from which the skill's files are read: the skill's own, or an approved
 	 * copy */
@@ -88,7 +88,8 @@ struct path_request {
 	/* Where the path leads, if it contains a symlink; otherwise NULL. A manifest's path that
 	 * contains a symlink stays refused even if the owner grants it by name. */
 	const char *real;
-	/* with `real`, for a path of the owner: that path as text (resolve_words()) */
+	/* if the owner wrote the path and `real` is set: the path as the owner wrote it, normalised
+	 * by resolve_words() */
 	const char *words;
 	bool unasked; /* requested by a manifest, to read, and not named in the policy file */
 };
@@ -150,8 +151,8 @@ void ca_build(struct build *b);       /* after the network */
 void settings_build(struct build *b); /* limits, profile, sockets */
 void withhold_finish(struct build *b);
 void narrow_build(struct build *b); /* last: it only removes permissions */
-/* If *v is above the usual value, records it as a request of the manifest. If the owner declined
- * that request, sets *v to the usual value. */
+/* If *v is above `usual`, records it as a request of the manifest. If the owner declined that
+ * request, sets *v to `usual`. */
 void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual);
 /* Lowers *v to `most`, the limit of the policy file, and warns about it. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);

@@ -59,8 +59,8 @@ static bool relative_relation(const char *place, const char *path, enum danger_h
 	return true;
 }
 
-/* Finds the relation through a known folder that is the subject, or the nearest existing parent of
- * a missing subject. */
+/* Finds the relation by comparing paths below a directory of d->lookups. This directory is the
+ * subject itself or, if the subject is missing, its nearest existing parent. */
 static bool folder_relation(const struct danger *d, const struct place *p, const struct subject *s,
                             struct object at, enum danger_how *ret)
 {
@@ -93,8 +93,8 @@ static bool place_counts(const struct place *p, enum danger_how how)
 	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
 }
 
-/* True if the object lies in the place: one of the directories above it is the place. If the
- * owner's own home is on the way, a place that contains homes does not count. */
+/* True if the object lies in the place: one of the directories above it is the place. A place that
+ * contains homes does not count for an object in the owner's own home. */
 static bool lies_in(const struct danger *d, const struct place *p, const struct chain *c,
                     size_t from)
 {

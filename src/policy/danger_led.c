@@ -91,8 +91,8 @@ static int add_link(struct led_search *s, const char *link, bool real)
 
 static int look_in(struct led_search *s, const char *dir, const char *rest, bool real);
 
-/* Examines one name. `rest` is relative to the home, as unlisted_length() takes it. NULL: the name
- * is in a directory of a variable, whose own directories are not searched. */
+/* Examines one name. `rest` is its path relative to the home, for unlisted_length(). NULL: the name
+ * is in a directory that a variable names; the directories in such a directory are not searched. */
 static int look_at(struct led_search *s, const char *path, const char *rest, bool real,
                    unsigned char type)
 {
@@ -112,7 +112,7 @@ static int look_at(struct led_search *s, const char *path, const char *rest, boo
 	               : 0;
 }
 
-/* Examines the names in a directory. One that is missing counts as empty. `rest` is its path
+/* Examines the names in a directory. A missing directory counts as empty. `rest` is its path
  * relative to the home, or NULL as in look_at(). */
 static int look_in(struct led_search *s, const char *dir, const char *rest, bool real)
 {
@@ -177,8 +177,8 @@ static int add_path(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* Adds the directory that a variable names, unless its name is hidden: then it is judged by that
- * name. Examines the names in it, as those in ~/.config. */
+/* Adds the directory that a variable names. A directory with a hidden name is not added, because it
+ * is judged by that name. Examines the names in the directory, like those in ~/.config. */
 static int add_variable(struct led_search *s, const char *dir)
 {
 	const char *rest = path_beneath(dir, s->o->home);

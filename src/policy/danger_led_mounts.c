@@ -12,7 +12,8 @@
 #include "policy/unlisted.h"
 
 /* Returns the place in the home that contains `path`; NULL if none does. With `found`, all places
- * of the set count; otherwise those of the table that a manifest can never get by another name. */
+ * of the set count. Otherwise only places in the home count that have no flag of `others`: a
+ * manifest must not get them by another name either. */
 static const struct place *containing_place(const struct danger *d, size_t n, const char *path,
                                             const struct owner *o, bool found)
 {
@@ -71,15 +72,15 @@ static char *path_of_home(const struct owner *o, const struct mount *of_home)
 	return path_join(of_home->root, path_beneath(o->home, of_home->point));
 }
 
-/* True if `m` shows the home or a directory that contains it, of which `home` is the path in its
- * file system. Such a mount does not show that anything else is hidden. */
+/* True if the mount `m` shows the home or a directory that contains it. `home` is the path of the
+ * home in its file system. Such a mount does not show that anything else is hidden. */
 static bool is_mount_around(const struct mount *m, const struct mount *of_home, const char *home)
 {
 	return strcmp(m->dev, of_home->dev) == 0 && path_beneath(home, m->root) != NULL;
 }
 
 /* Adds the other paths of the files that are mounted at or below a place: a hidden name, a place
- * that was found so far, or one of the home that is in the table. */
+ * that was found so far, or a place of `table` in the home. */
 static int add_mounted_on(struct danger *d, const struct danger *table, const struct owner *o,
                           const struct mounts *all)
 {

@@ -14,7 +14,7 @@
 #include "policy/own_dirs.h"
 #include "policy/view.h"
 
-#define MAX_LINKS 40 /* the kernel's limit */
+#define MAX_LINKS 40 /* the most symlinks that the kernel follows in one path */
 
 const struct own_secret OWN_SECRETS[] = {
 	{ "trace.key", "signs the owner's traces" },
@@ -120,7 +120,7 @@ int danger_add_own(struct danger *d, const struct owner *o)
 	const struct {
 		const char *path;
 		const char *why;
-		unsigned flags; /* for judging writes, which are never granted */
+		unsigned flags; /* used if writes are judged; a write there is never granted */
 	} dirs[] = {
 		{ o->config_dir, "holds the owner's policy",
 		  DANGER_WRITE | DANGER_NEVER | DANGER_AROUND },

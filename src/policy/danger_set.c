@@ -57,7 +57,7 @@ static int add_place(struct danger *d, const char *path, const char *name, const
 		p->id = f->id;
 		return 0;
 	}
-	/* The path contains a symlink, so its target is added as a place of its own. */
+	/* The path contains a symlink, so the target is added as a second place. */
 	auto_free char *real = f->led_to != NULL ? strdup(f->led_to) : path_link_real(path);
 	if (real == NULL) {
 		return errno == ENOMEM ? -1 : 0;

@@ -26,8 +26,8 @@ void given_free(struct given *v, size_t n); /* frees the values, too */
 /* What the owner approved for this skill. All zero: nothing is approved. All members are
  * borrowed. */
 struct plan_consent {
-	const struct string_list *declined[2]; /* items of plan->requested that stay out; or NULL */
-	const struct given *given[2]; /* [0] by the stored approval, [1] for this request only */
+	const struct string_list *declined[2]; /* declined items of plan->requested; or NULL */
+	const struct given *given[2]; /* [0]: the stored approval, [1]: only this request */
 	size_t n_given[2];
 	const char *source; /* the copy that is read and shown instead of the directory; or NULL */
 	/* the approval, for the record of the run; all zero: there is none */

@@ -74,7 +74,7 @@ const char *asks_env(const char *name)
 		return "it is a credential of the owner's";
 	case SECRET_OWNERS:
 		return "it looks like a secret of the owner's";
-	case SECRET_SOUNDS: /* perhaps the skill's own key for its own service */
+	case SECRET_SOUNDS: /* allowed: perhaps it is the skill's key for its own service */
 	case SECRET_NOT:
 		break;
 	}
@@ -421,7 +421,7 @@ static void set_defaults(struct build *b)
 	set_path(b);
 }
 
-/* Removes from the missing variables those that are set after all, as our default or by the
+/* Removes from p->env_missing the variables that are set after all: by our default or by the
  * owner. */
 static void drop_granted(struct ssb_plan *p)
 {

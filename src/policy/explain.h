@@ -8,7 +8,7 @@
 
 #define MAX_EXPLANATION (1UL << 24)
 
-/* Writes into `out` where a rule comes from, the manifest's line or the owner's flag; returns
+/* Writes into `out` where a rule comes from: the line of the manifest, or the owner's flag. Returns
  * `out`. */
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size);

@@ -96,7 +96,7 @@ static bool is_included(struct build *b, const struct grant *outer, const struct
 	const char *rest = path_beneath(g->target, outer->target);
 
 	if (*rest == '\0') {
-		return true; /* the same object, and the outer grant has the wider access */
+		return true; /* the same target; the wider access comes first in the list */
 	}
 	if (g->access != outer->access || path_beneath(g->path, outer->path) == NULL) {
 		return false;

@@ -293,7 +293,8 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	}
 	auto_free char *entry = policy_entry(b, r, s);
 	if (entry != NULL) {
-		/* An entry that only contains a protected place does not grant that place. */
+		/* An entry grants a protected place only if the path of the entry shows that place
+		 * (protected_part()). */
 		if (protected_part(entry) == NULL && !judge_protected(b, r, s)) {
 			return false;
 		}

@@ -17,8 +17,8 @@
 
 #define LISTED_BYTES 16384U
 
-/* Reads the names in a directory, each with its NUL. Returns their length; SIZE_MAX if they are too
- * many or cannot be read. */
+/* Reads the names in a directory, each with its NUL. Returns the bytes that they take together;
+ * SIZE_MAX if there are too many or they cannot be read. */
 static size_t read_names(int dir, char names[LISTED_BYTES])
 {
 	struct entries entries;
@@ -64,7 +64,7 @@ static bool names_have(const struct dir_names *d, const char *name, size_t len)
 	return false;
 }
 
-/* What the listed directories say about a path. */
+/* What the directories whose names were read (l->listed) say about a path. */
 enum listed { LISTED_NOT, LISTED_MISSING, LISTED_PRESENT };
 
 static enum listed is_listed(const struct lookups *l, const char *path)
@@ -173,7 +173,7 @@ static ssize_t look_up(struct lookups *l, const char *path, size_t len)
 	if (f->path == NULL) {
 		return -1;
 	}
-	l->n++; /* counted before it is complete, so that a symlink to itself finds it */
+	l->n++; /* count it before it is complete: the lookup of a symlink to itself must find it */
 	errno = ENOENT;
 	f->named = above_exists && lookups_may_exist(l, f->path) && lstat(f->path, &st) == 0;
 	f->real = above_real && !(f->named && S_ISLNK(st.st_mode));

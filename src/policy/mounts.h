@@ -12,7 +12,7 @@ struct mount {
 };
 
 struct mounts {
-	struct mount *v; /* in mount order: of two at one place the later one is visible */
+	struct mount *v; /* in mount order: the later of two at one place is visible */
 	size_t n;
 	char *text; /* owns the strings */
 };

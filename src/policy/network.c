@@ -1,5 +1,5 @@
 /* network.c - the network of a plan: which hosts it reaches, how much traffic is allowed, and which
- * of the addresses that are always blocked otherwise the owner opens. */
+ * addresses the owner opens although they are blocked by default. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -148,7 +148,8 @@ static bool is_target(const struct ssb_plan *p, const char *target)
 	return false;
 }
 
-/* Covers `name`, a path of the place on the host, in every grant that contains it. */
+/* Covers a place of the runtime at `name`, one of its paths on the host, in every grant that
+ * contains this path. */
 static void cover_name(struct build *b, const char *name, bool is_dir, bool create)
 {
 	for (size_t i = 0; i < b->plan->n_grants; i++) {
@@ -227,7 +228,7 @@ static void cover_head(struct build *b, const struct own_place *h)
 			cover_alias(b, h, m, rest);
 		} else if (*h->tail == '\0' && path_beneath(m->root, inner) != NULL &&
 		           stat(m->point, &st) == 0) {
-			/* the mount shows a part of the place */
+			/* the mount shows something inside the place: cover the mount point */
 			cover_name(b, m->point, S_ISDIR(st.st_mode), false);
 		}
 	}

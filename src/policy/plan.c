@@ -351,8 +351,8 @@ static int decide_command(const struct plan_request *q, struct ssb_plan **ret_pl
 	return build_plan(&b, ret_plan, err);
 }
 
-/* Reports the findings about a manifest. An alarm also becomes a warning of the plan. So does a
- * warning with `in_plan`: the file was read leniently and had something unusual. */
+/* Reports the findings about a manifest. An alarm also becomes a warning of the plan. With
+ * `in_plan`, a warning does, too: it is about unusual content of a file that was read leniently. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
 {
 	for (size_t i = 0; i < ssb_diags_count(found); i++) {

@@ -43,9 +43,9 @@ enum requested_kind {
 	REQUESTED_WRITE,
 	REQUESTED_ENV,
 	REQUESTED_PROFILE,
-	REQUESTED_PROGRAMS, /* DIR contains the interpreter of the skill */
-	REQUESTED_LIMIT,    /* NAME NUMBER, if the number is above the usual value */
-	REQUESTED_OTHER,    /* a text without such words, which is the value */
+	REQUESTED_PROGRAMS, /* DIR: a directory that contains the interpreter of the skill */
+	REQUESTED_LIMIT,    /* NAME NUMBER: a limit above the usual value */
+	REQUESTED_OTHER,    /* a text without such words; all of it is the value */
 };
 /* Returns the words with the space after them: "read ". */
 const char *plan_requested_words(enum requested_kind kind);
@@ -182,7 +182,7 @@ struct plan_approval {
 	char *at;
 	char *tree;    /* "sha256:HEX" of all files */
 	bool snapshot; /* the skill runs from a copy of the approved bytes */
-	bool counted;  /* valid for a number of runs */
+	bool counted;  /* valid only for a certain number of runs */
 };
 void plan_approval_free(struct plan_approval *a); /* accepts NULL */
 
@@ -235,7 +235,7 @@ struct ssb_plan {
 	size_t n_egress;
 	struct net_limits net;
 	struct string_list stores;        /* see danger_stores() */
-	bool stores_known;                /* `stores` was looked up */
+	bool stores_known;                /* danger_stores() has filled `stores` */
 	struct string_list allow_private; /* from the owner: "10.0.0.0/8", by cidr_format() */
 	struct upstream upstream[UPSTREAM_USES];
 	struct string_list no_proxy; /* dialled directly even with a proxy: "*", ranges, domains */
@@ -270,7 +270,7 @@ struct prepared {
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
 /* Returns the grants with their objects. If `of_run` is NULL (before a run), a grant whose object
- * must be created has none yet. */
+ * must be created has no object yet. */
 static inline const struct grant *prepared_grants(const struct prepared *of_run,
                                                   const struct ssb_plan *p)
 {
@@ -282,9 +282,9 @@ const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
-/* Overwrites the credentials of the proxy in this process's copy of the memory. They are in buffers
- * of their own, which may change although the plan is frozen. A forked process that does not use
- * them must call this first. */
+/* Overwrites the credentials of the proxy in this process's copy of the memory. The plan points to
+ * separate buffers with them, so these may change although the plan is frozen. A forked process
+ * that does not use them must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
 
 /* The user for whom a plan is made (see owner_load()). Tests fill it themselves. */

@@ -45,7 +45,7 @@ struct key {
 	const char *in; /* name of the map that contains the key; "" is the top */
 	const char *name;
 	enum policy_value value;
-	size_t at;    /* list number, or offset in struct policy */
+	size_t at;    /* number of the list, or offset of the value in struct policy */
 	uint64_t min; /* limits */
 	uint64_t max;
 };
@@ -221,7 +221,7 @@ static void read_limit(const struct policy_reader *r, const struct key *k, const
 	*(uint64_t *)(void *)((char *)r->policy + k->at) = v;
 }
 
-/* Returns 1 or 0; -1 after a complaint. */
+/* Returns 1 for true and 0 for false; -1, after a report, for any other value. */
 static int read_truth(const struct policy_reader *r, const struct ynode *n)
 {
 	bool plain = n->kind == YNODE_SCALAR && !n->quoted;

@@ -31,7 +31,7 @@ struct policy {
 	bool literal_addresses;
 	struct upstream upstream; /* as upstream_parse() fills it */
 	bool upstream_given;      /* the file names a proxy, or `none` */
-	struct mtext upstream_at; /* the place of upstream_proxy in the file; it has no text */
+	struct mtext upstream_at; /* the position of upstream_proxy in the file; `s` is not set */
 	bool no_proxy_given;
 	bool udp_direct;
 	unsigned profiles;    /* bits 1 << enum profile: the profiles that manifests may name */

@@ -9,8 +9,8 @@
 const struct protected_place PROTECTED[] = {
 	/* version control: hooks, settings that name programs, and names that lead git to other
 	 * settings */
-	/* "git rebase --continue" runs the "exec" lines in these two, and their strategies, which
-	 * are programs. */
+	/* "git rebase --continue" executes commands from these two: the "exec" lines, and the merge
+	 * strategies, which are programs. */
 	{ ".git/rebase-merge", true, HOLD_BY_LINK },
 	{ ".git/rebase-apply", true, HOLD_BY_LINK },
 	{ ".git/sequencer", true, HOLD_PRIVATE },
@@ -20,10 +20,10 @@ const struct protected_place PROTECTED[] = {
 	{ ".git/commondir", false, HOLD_ANYWHERE }, /* its placeholder contains "." */
 	{ ".git/info", true, HOLD_ANYWHERE },
 	{ ".git/modules", true, HOLD_ANYWHERE },
-	/* names the repositories to push to, and their hooks run */
+	/* these name the repositories to push to, and a push runs the hooks there */
 	{ ".git/remotes", true, HOLD_ANYWHERE },
 	{ ".git/branches", true, HOLD_ANYWHERE },
-	{ ".git/gitdir", false, HOLD_NOT }, /* in a worktree: see repos_gitdirs.c */
+	{ ".git/gitdir", false, HOLD_NOT }, /* exists only for a worktree: see repos_gitdirs.c */
 	/* its placeholder makes git reject the directory as a bare repository */
 	{ "commondir", false, HOLD_ANYWHERE },
 	{ ".gitmodules", false, HOLD_NOT },

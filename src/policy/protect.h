@@ -1,9 +1,9 @@
 /* protect.h - files that programs of the host later execute, or read as settings or instructions.
  *
  * A skill that may write a directory must not leave code there that runs outside. These names,
- * relative to the top of a writable grant or of a repository in it, are read-only inside it unless
- * they are granted by name. Those that are held (see enum protect_hold) cannot be created either;
- * the others can. */
+ * relative to the top of a writable grant or of a repository in it, are read-only in the sandbox
+ * unless they are granted by name. Those that are held (see enum protect_hold) cannot be created
+ * either; the others can. */
 #ifndef POLICY_PROTECT_H
 #define POLICY_PROTECT_H
 

@@ -37,8 +37,8 @@ static bool is_shown(const struct build *b, const char *path)
 	return b->opt->rootfs == NULL && view_is_system(path);
 }
 
-/* True if the target of the symlink is refused, too. That refusal is recorded, because it is the
- * better reason. */
+/* True if the target `real` of the symlink is refused, too. Then the refusal of the target is
+ * recorded, because it names the better reason. */
 static bool leads_to_danger(struct build *b, const struct path_request *r, const char *real)
 {
 	auto_fd fd = real != NULL ? file_open_nosymlink(real, O_PATH) : -1;
@@ -70,7 +70,8 @@ static void refuse_symlink(struct build *b, const struct path_request *r, const 
 	build_refuse_request(b, r, why, remedy);
 }
 
-/* A device is recognised by the object, wherever its node is. */
+/* A device node is recognised by its type, wherever it is. A directory of devices must be in the
+ * host's /dev. */
 static enum grant_kind kind_of(int fd, const char *path, const struct stat *st)
 {
 	struct stat dev;
@@ -301,7 +302,8 @@ void resolve_request(struct build *b, const struct path_request *asked)
 
 	if (path != NULL && r->origin != ORIGIN_MANIFEST) {
 		char *real = path_real(path);
-		if (real == NULL && errno == EINVAL) { /* "..", which the kernel does not follow */
+		if (real == NULL && errno == EINVAL) { /* ".." after a missing directory: the kernel
+			                                  cannot follow it */
 			build_refuse_request(
 			        b, r,
 			        "the path contains '..' after a directory that does not exist",

@@ -31,8 +31,8 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 	return rest != NULL && *rest != '\0';
 }
 
-/* True for a name that is not special to this root file system: a name of the view, a home, or a
- * mount point of disks. */
+/* True for a top name of the root file system that is not one of its own places: a name of the
+ * view, a home, a mount point of disks, or a name that begins with a dot. */
 static bool is_known(const char *name)
 {
 	static const char *const PEOPLES[] = { "root", "mnt", "media" };

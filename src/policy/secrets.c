@@ -102,7 +102,8 @@ static const char ABOUT[] =
 	" PRIVATE SECRET ACCESS AGE SIGNING SIGN ENCRYPTION ENCRYPT MASTER DEPLOY ADMIN ROOT"      \
 	" ACCOUNT STORAGE SHARED RECOVERY SSH GPG PGP SESSION AUTH REFRESH BEARER PERSONAL BOT "
 
-/* Words of OWNERS that mean nothing after another word, because they are ordinary words. */
+/* Words of OWNERS that are also ordinary words. They name a service only as the first word of a
+ * name. */
 static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE OP BW TF TOGETHER"
                                " COMET NEPTUNE NEW DD CIRCLE LINEAR NOTION NEON TS EXPO CLERK ";
 /* Words that show that "tokens" are the tokens of a language model, which are counted:
@@ -111,9 +112,9 @@ static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMP
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 
 enum word_place {
-	ENDS = 1,  /* other letters may come before the word: PGPASSWORD */
-	INNER = 2, /* not the first word: PWD, KEY_REPEAT */
-	LAST = 4,  /* the last word */
+	ENDS = 1,  /* other letters may come directly before it: PGPASSWORD */
+	INNER = 2, /* must not be the first word, as in PWD and KEY_REPEAT */
+	LAST = 4,  /* must be the last word */
 };
 
 /* The first row that matches a word decides about that word. The most severe word decides about a

@@ -24,8 +24,8 @@
 #include "policy/owner.h"
 #include "policy/view.h"
 
-#define MAX_LINKS  8 /* for one command */
-#define MAX_SCRIPT 3 /* how deep scripts may be interpreters of scripts */
+#define MAX_LINKS  8 /* the most symlinks on the way to one program */
+#define MAX_SCRIPT 3 /* the most interpreters in a row, if each is again a script */
 
 /* Alone or with a version: "python", "python3", "python3.12". */
 static const char *const INTERPRETERS[] = {

@@ -25,7 +25,8 @@ static const char UNREAD[] =
         "may belong to another program: the list of the skills' own directories ('own-directories' "
         "in the runtime's state directory) cannot be read";
 
-/* How many leading names of a path name one program's place, by the first name. */
+/* If a path begins with `first`, its first `names` names are the place of one program:
+ * ".config/x". */
 static const struct {
 	const char *first;
 	size_t names;
@@ -178,7 +179,7 @@ static const char *why_not_own(const struct build *b, const char *place, const c
 	return lstat(place, &st) < 0 && errno == ENOENT ? NULL : why_not_made(b, place);
 }
 
-/* True if `path` is or lies in a place of the skill's own in the owner's home. `path` is
+/* True if `path` is or lies in one of the skill's own places in the owner's home. `path` is
  * absolute. */
 static bool is_own(const struct build *b, const char *path)
 {

@@ -32,7 +32,7 @@ bool unlisted_is_shared(const char *rest);
 int unlisted_judge(struct build *b, const struct path_request *r, const struct subject *s,
                    struct danger_room *room, struct danger_hits *hits);
 
-/* True if a directory that will be made at `path` is, or lies in, one of the skill's own. */
+/* True if a directory that will be made at `path` is, or lies in, one of the skill's own places. */
 bool unlisted_is_own(const struct build *b, const char *path);
 /* Records in the state directory for which skill a new directory (O_PATH, borrowed) was made. If
  * that fails, or the file system stores no time of birth, the next run needs the owner's grant. */

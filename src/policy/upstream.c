@@ -291,7 +291,8 @@ static void refuse_variable(struct build *b, const char *name, const char *wrong
 
 	for (size_t i = 0; what != NULL && i < b->plan->n_refusals; i++) {
 		if (strcmp(b->plan->refusals[i].what, what) == 0) {
-			return; /* it was already refused for the other use */
+			return; /* refused already: the same variable (all_proxy) was read for the
+			           other use */
 		}
 	}
 	if (what != NULL && why != NULL) {

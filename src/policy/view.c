@@ -69,7 +69,7 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	/* The following rows are entries inside the directories above. */
 	{ "/etc/alternatives", VIEW_HOST, ZONE_AROUND, 0, VIEW_ALWAYS, NULL },
 	HOST("/etc/ca-certificates"),
-	HOST("/etc/chromium.d"), /* sourced by Debian's wrapper */
+	HOST("/etc/chromium.d"), /* read by the script that starts Debian's Chromium */
 	HOST("/etc/fonts"),
 	HOST("/etc/java-8-openjdk"), /* the settings of Debian's Java */
 	HOST("/etc/java-11-openjdk"),

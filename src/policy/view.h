@@ -69,8 +69,8 @@ static inline const char *view_name(const struct view_row *r)
 	return r->path + 1;
 }
 
-/* True if the path is a place with one of these claims or lies in one. A place that has only
- * VIEW_ITSELF of them counts only for its own path. */
+/* True if the path is a place with one of these claims or lies in one. If VIEW_ITSELF is the only
+ * one of these claims that a place has, only its own path counts. */
 bool view_claimed(const char *path, unsigned claim);
 /* True if the path is shown in every sandbox that has the host's system directories. */
 static inline bool view_is_system(const char *path)

@@ -2,8 +2,8 @@
  * that the sandbox has itself.
  *
  * The grant becomes one grant for each directory and file directly in "/". A directory that
- * contains a place of the sandbox's own is split in the same way, so that this place is left out.
- * Symlinks are left out: those of the system are in every sandbox. */
+ * contains a place that the sandbox has itself is split in the same way, so that this place is left
+ * out. Symlinks are left out: those of the system are in every sandbox. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static void whole_entry(struct build *b, const struct path_request *r, const cha
 	}
 }
 
-/* Grants the entries of a directory. Enters only directories that contain a place of the sandbox's
- * own. */
+/* Grants the entries of a directory. Enters only directories that contain a place that the sandbox
+ * keeps. */
 static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
 	DIR *d = opendir(dir);
