@@ -94,10 +94,10 @@ bool classes_startup_file(const char *home, const char *path);
 bool classes_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
-/* Counts an event of this class that is line `seq` of the record, or that repeats this line. */
+/* Counts an event of this class. The event is line `seq` of the record, or repeats this line. */
 void classes_count(struct classes *c, const struct event *e, struct class_verdict class,
                    uint64_t seq);
-/* The same, for an event whose class is not known yet. */
+/* Like classes_count(), but finds the class of the event first. */
 void classes_add(struct classes *c, const struct event *e, uint64_t seq);
 /* Counts a line that was read from a record. A line of repeats is left out, because it does not
  * contain enough to judge it. So the counts are lower bounds. */

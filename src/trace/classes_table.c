@@ -85,7 +85,7 @@ struct rule {
 	unsigned kinds;
 	enum access_asked access;
 	enum place_asked place;
-	bool long_label;            /* the name has a label that looks like data */
+	bool long_label;            /* the host name has a label so long that it looks like data */
 	const enum reason *reasons; /* ends with REASON_NONE */
 	const enum op *ops;         /* ends with OP_NONE */
 	enum event_protocol protocol;
@@ -281,14 +281,15 @@ static bool is_op(const enum op *any, enum op op)
 	return *any != OP_NONE;
 }
 
-/* A path that is compared with many places: what is the same for all of them is found once. */
+/* A path that is compared with many places. What does not depend on the place is computed once. */
 struct path {
 	struct bytes whole;
-	struct bytes in_home; /* from the slash after the home; empty: it is not in the home */
-	uint64_t names;       /* a bit for the first two characters of each name in it */
+	struct bytes in_home; /* the part after the home, with its slash; empty: not in the home */
+	uint64_t names;       /* the name_bit() of each name in the path */
 };
 
-/* Returns the bit of a name that begins after this slash. Other names can have the same bit. */
+/* Returns a bit for the name that begins after this slash, made from its first two characters.
+ * Other names can have the same bit. */
 static uint64_t name_bit(const char *slash, const char *end)
 {
 	unsigned one = slash + 1 < end ? (unsigned char)slash[1] : '/';
@@ -380,8 +381,8 @@ static bool is_writing(const struct event *e)
 	return e->op != OP_NONE && !op_reads(e->op);
 }
 
-/* Returns whether it is one of these programs of the host. A program outside /usr does not count,
- * because the skill could give any name to a file of its own. */
+/* Returns whether the program is a program of the host with one of these names. A program outside
+ * /usr does not count, because the skill could give any name to a file of its own. */
 static bool is_program(struct bytes program, const char *names)
 {
 	static const char place[] = "/usr/";
@@ -412,7 +413,7 @@ bool classes_own_store(const char *home, const char *program, const char *path)
 	return false;
 }
 
-/* An event with what its rules ask for. rename and link have two paths. */
+/* An event, and the facts about it that the rules check. rename and link have two paths. */
 struct judged {
 	const struct event *e;
 	bool writing;
@@ -420,7 +421,8 @@ struct judged {
 	struct path path2;
 };
 
-/* Of two paths, one is enough for a class, but an exception needs both. */
+/* If the event has two paths, one that matches is enough for a class, but an exception must match
+ * both. */
 static bool paths_match(const struct rule *r, const struct judged *j)
 {
 	bool one = in_places(&j->path, r->paths);

@@ -54,7 +54,8 @@ void document_done(struct document *d)
 	buf_done(&d->kept);
 }
 
-/* Writes the buffer into the file. The first call settles the file (trace_file_settle()). */
+/* Writes the buffer into the file. The first call creates the file, and gives the record its final
+ * name (trace_file_settle()). */
 static int flush_document(struct document *d)
 {
 	if (d->out.failed) {

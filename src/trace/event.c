@@ -160,7 +160,8 @@ static void put_args(struct json *j, const struct event *e, size_t left)
 	json_key(j, "args");
 	json_open(j, '[');
 	for (size_t i = 0; i < e->n_args; i++) {
-		/* Empty arguments take up space, too. */
+		/* Each argument counts as at least 8 bytes, because even an empty one takes up
+		 * space. */
 		if (i == TRACE_MAX_ARGS || left < 8) {
 			cut = true;
 			break;
@@ -291,7 +292,8 @@ void event_message(const struct event *e, struct buf *out)
 }
 
 /* Adds to `sizes`, for each width, the least number of bytes that the text takes. Starts with the
- * narrowest width, because a narrower text is the beginning of a wider one. */
+ * narrowest width: a narrower text is the beginning of a wider one, so each byte is measured only
+ * once. */
 static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
 {
 	static const size_t slack =

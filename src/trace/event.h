@@ -42,8 +42,8 @@ enum event_kind {
 	EV_LAYERS,
 	EV_FILES,
 	EV_END,
-	EV_SIGNATURE,        /* of a session's ledger, too */
-	EV_END_OF_RUN_KINDS, /* where RECORD_KINDS ends for a run's record */
+	EV_SIGNATURE,        /* also in the ledger of a session */
+	EV_END_OF_RUN_KINDS, /* ends the kinds of a run's record in RECORD_KINDS */
 
 	/* The other lines of a session's ledger. */
 	EV_SESSION_CREATED,

@@ -23,7 +23,7 @@ void event_message(const struct event *e, struct buf *out);
 const char *event_op(const struct event *e);
 
 bool event_has_data(const struct event *e);
-/* Writes the members of `data`. With any width except the first it adds "cut": true. */
+/* Writes the members of `data`. If `w` is not the first row of EVENT_WIDTHS, adds "cut": true. */
 void event_put_data(struct json *j, const struct event *e, const struct event_width *w);
 
 /* Returns the index of the first row of EVENT_WIDTHS with which the event may fit `most` bytes, or

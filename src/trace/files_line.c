@@ -24,7 +24,7 @@
 #include "skill/files.h"
 
 #define PRIORITY      10
-#define LAST_WORDS_MS 200 /* wait after SIGTERM for the answer, and again for the end */
+#define LAST_WORDS_MS 200 /* wait for the answer after SIGTERM, and for the end after SIGKILL */
 
 /* ---- the members ------------------------------------------------------------------ */
 
@@ -62,8 +62,7 @@ static void put_file(struct json *j, const struct skill_file *f)
 	json_close(j, ']');
 }
 
-/* Writes the files of the top level first, so that a list that is cut shows the skill's own
- * files. */
+/* Writes the files of the top level first, so that a list that is cut still shows them. */
 static void put_list(struct json *j, struct skill_files *files)
 {
 	bool cut = false;
@@ -247,7 +246,8 @@ bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out)
 {
 	uint64_t now = clock_ms();
 	int rest = wait_ms > 2 * LAST_WORDS_MS ? wait_ms - 2 * LAST_WORDS_MS : 0;
-	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS; /* files_line_stop() waits, too */
+	/* files_line_stop() may wait LAST_WORDS_MS more. */
+	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS;
 
 	if (!d->started) {
 		return false;

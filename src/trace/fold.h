@@ -23,7 +23,7 @@ struct fold_entry {
 	uint64_t count;   /* how many equal attempts came after the first */
 	int64_t first_us; /* wall clock */
 	int64_t last_us;
-	uint64_t used; /* fold.clock at the last use: the oldest entry is replaced */
+	uint64_t used; /* fold.clock at the last use; the entry with the lowest value is replaced */
 	enum event_kind kind;
 	enum room room; /* the room of the first attempt, which its repeats use, too */
 };

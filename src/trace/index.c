@@ -11,7 +11,7 @@
 #include "os/file.h"
 #include "os/sqlite.h"
 
-#define INDEX_VERSION 2 /* index_attach() writes it */
+#define INDEX_VERSION 2 /* version of the table; index_attach() stores it in the file */
 #define LOCK_WAIT_MS  5000
 
 struct index {

@@ -18,7 +18,7 @@ struct reader {
 	int fd; /* borrowed; read with pread(), so its file offset does not change */
 	char *data;
 	size_t room;
-	size_t begin; /* where the bytes that were not returned yet begin in `data` */
+	size_t begin; /* index in `data` of the first byte that was not returned yet */
 	size_t end;
 	uint64_t offset; /* file offset of `end` */
 };
@@ -36,7 +36,7 @@ void reader_done(struct reader *r);
 /* Reads the next line. *ret_line is valid until the next call. */
 enum reader_line reader_next(struct reader *r, const char **ret_line, size_t *ret_len);
 
-/* Returns whether it is the header line of an export, which comes before the record. */
+/* Returns whether the line is the header of an export, which comes before the record. */
 bool reader_is_header(const char *line, size_t len);
 
 /* A parsed line. */
@@ -56,7 +56,7 @@ int line_parse(struct line *r, const char *line, size_t len, const char **ret_wh
 void line_done(struct line *r);
 /* Returns a member of `data`, or else of the line itself; NULL: none. */
 const struct json_node *line_get(const struct line *r, const char *name);
-/* Returns the same member as text; NULL if it is not a text. */
+/* Like line_get(), but returns the member as text; NULL if it is not a text. */
 const char *line_text(const struct line *r, const char *name);
 /* Return the codes of an event (codes.h), converted from their texts. */
 enum reason line_get_reason(const struct line *r);

@@ -21,7 +21,8 @@
 #define RECORD_HASH_HEX  (2 * (size_t)SHA256_BYTES)
 #define RECORD_HASH_TAIL (sizeof(RECORD_HASH_KEY) - 1 + RECORD_HASH_HEX + sizeof("\"}\n") - 1)
 
-/* Returns the wall clock and monotonic microseconds; tests supply their own function. */
+/* Returns the microseconds of the wall clock and of the monotonic clock. Tests supply their own
+ * function. */
 typedef void record_clock(struct timespec *ret_wall, uint64_t *ret_mono_us);
 
 struct record {

@@ -45,7 +45,8 @@ const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	                  { { 121216, KIB(51584) }, { 4412, KIB(17456) }, { 1000, KIB(256) } } },
 };
 
-/* Returns the room of a file that the plan allows. A file that no rule names may be anywhere. */
+/* Returns the room of a file that the plan allows. A file without a rule may be anywhere, so it is
+ * treated like a file in a granted place. */
 static enum room room_of_file(const struct event *e)
 {
 	if (e->status == STATUS_ABSENT) {
@@ -82,7 +83,8 @@ enum room room_of(const struct event *e, enum class_id class)
 	case EV_NETWORK_EGRESS_ALLOWED:
 	case EV_NETWORK_EGRESS_BLOCKED:
 		/* Only events of the broker have no status. In an attempt that the observer saw,
-		 * the skill chose the port and the address. */
+		 * the skill chose the port and the address, so it can make any number of different
+		 * events. */
 		return e->status == STATUS_NONE ? ROOM_CONNECTION : ROOM_OTHER;
 	case EV_PROCESS_SPAWNED:
 		return e->status == STATUS_ABSENT ? ROOM_OTHER : ROOM_EXEC;

@@ -59,7 +59,7 @@ bool room_matters(enum room r);
 /* Counts how much of a trace is used. */
 struct rooms {
 	struct room_part used[ROOM_COUNT + 1];
-	uint64_t dropped[ROOM_COUNT]; /* events that found no place */
+	uint64_t dropped[ROOM_COUNT]; /* events for which there was no room */
 };
 
 /* Returns whether one more line fits, however short it is. */

@@ -153,8 +153,8 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id)
 	struct stat st;
 
 	copy_text(f.id, sizeof(f.id), id);
-	/* Check this first. A run that ends in between is then reported as live, and is read again
-	 * next time. */
+	/* Check first whether the run is live. A run that ends during this function is then
+	 * reported as live, and is read again next time. */
 	bool live = run_file_live(fd);
 	if (fstat(fd, &st) != 0 || read_first(&f, &l, fd, home) != 0) {
 		return -1;

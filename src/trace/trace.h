@@ -72,13 +72,13 @@ void trace_record(struct trace *t, enum event_kind kind, bool violation, const c
                   void (*data)(struct json *j, void *arg), void *arg);
 /* Counts `n` more events of this room that could not be written. */
 void trace_dropped(struct trace *t, enum room room, uint64_t n);
-/* Adds one line that counts `n` events of a kind that have no line of their own. `tallied` is as in
- * event.h. */
+/* Adds one line that stands for `n` events of this kind that have no separate lines. `tallied` is
+ * as in event.h. */
 void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
                       bool tallied);
 /* Writes the real state of the layers. Call it once this is known; later calls do nothing. */
 void trace_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
-/* Notes that the sandbox could not be built, or that it failed. */
+/* Notes that the sandbox could not be built or, if `started`, that it failed later. */
 void trace_failed(struct trace *t, bool started, const struct ssb_error *why);
 
 /* Lines wait a moment, so that several are written at once. trace_due() returns when to call

@@ -107,7 +107,8 @@ static uint64_t count_times(const struct event *e)
 	return e->times > 0 ? e->times : 1;
 }
 
-/* Counts repeats that no line reports as dropped, and no longer as repeats. */
+/* Counts repeats for which no line could be written: they are now dropped events, and no longer
+ * repeats. */
 static void drop_repeat(struct trace *t, const struct fold_entry *f)
 {
 	t->repeats -= f->count;

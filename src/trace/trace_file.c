@@ -15,8 +15,8 @@
 #define PART "trace.json.part"
 
 /* The supervisor keeps the record locked as long as it runs, so that other processes can see that
- * it runs. A process that checks this locks the record for a moment itself; the creation of this
- * very file may be what made it check. So we wait for the lock, but not forever, also because some
+ * it runs. A process that checks this locks the record for a moment itself. It may check because it
+ * just saw that this file was created. So we wait for the lock, but not forever, also because some
  * network file systems have no locks. */
 #define LOCK_WAIT_MS 500
 

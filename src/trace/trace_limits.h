@@ -22,11 +22,12 @@
 /* The buffer in which lines wait to be written together, and the longest wait of a line. */
 #define RECORD_BUFFER   ((size_t)256 * 1024)
 #define RECORD_WAIT_MS  100
-#define TRACE_MAX_ARGS  256                 /* of one exec */
-#define TRACE_ARG_BYTES 8192                /* of all arguments together */
+#define TRACE_MAX_ARGS  256                 /* arguments of one exec */
+#define TRACE_ARG_BYTES 8192                /* bytes of all arguments together */
 #define TRACE_ENV_BYTES ((size_t)48 * 1024) /* names in the line about the environment */
 
-/* The number of attempts whose repeats can be counted, in sets of FOLD_WAYS. */
+/* The most attempts whose repeats can be counted at a time. The table is divided into sets of
+ * FOLD_WAYS entries. */
 #define FOLD_WAYS    8
 #define FOLD_SETS    512
 #define FOLD_ENTRIES (FOLD_SETS * FOLD_WAYS)
@@ -37,7 +38,7 @@
 
 /* The document, trace.json */
 #define DOCUMENT_BUFFER      ((size_t)64 * 1024)
-#define DOCUMENT_EVENT_BYTES ((size_t)32 << 20) /* of all MAX_TRACE_EVENTS */
+#define DOCUMENT_EVENT_BYTES ((size_t)32 << 20) /* bytes of all MAX_TRACE_EVENTS */
 /* The most violations that are kept in memory for policy_violations, and their bytes as JSON. */
 #define TRACE_MAX_VIOLATIONS  1200
 #define TRACE_VIOLATION_BYTES ((size_t)426 * 1024)

@@ -40,7 +40,8 @@ struct trace {
  * skill starts. If the key exists, this only examines a few files. */
 int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
-/* Notes that there are lines to write. `urgent`: they are not delayed, as for a denial. */
+/* Notes that there are lines to write. `urgent`: they are written without a delay, for example
+ * after a denial. */
 void trace_make_due(struct trace *t, bool urgent);
 uint64_t trace_all_dropped(const struct trace *t); /* the sum over all rooms */
 /* Writes a line for each repeated attempt, with its count. */

@@ -33,7 +33,7 @@ struct verify {
 	enum phase phase;
 	uint8_t head[SHA256_BYTES]; /* hash of the last line */
 	bool over;                  /* the end line was read; in a ledger, the session has ended */
-	uint64_t open;              /* open reservations at the line that is signed */
+	uint64_t open;              /* reservations that were open at the line that is signed */
 	char end_time[32];          /* time of the line that is signed */
 	uint64_t end_mono;
 	struct json_doc doc;
