@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 
-/* Appends these lines, each with a plain line end. Returns 0, or -1 if the text does not begin with
- * a line of three hyphens, if there is no second such line, or if the lines do not fit into the
+/* Appends these lines, each ended by "\n" alone. Returns 0, or -1 if the text does not begin with a
+ * line of three hyphens, if there is no second such line, or if the lines do not fit into the
  * buffer. */
 int block_read(struct buf *out, const char *text, size_t len);
 /* Like block_read(), but skips a byte order mark and empty lines at the beginning. Returns 1 if the

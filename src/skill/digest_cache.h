@@ -24,9 +24,9 @@ struct digest_record {
 };
 
 struct digest_cache {
-	struct digest_record *known; /* sorted; from the last run */
+	struct digest_record *known; /* sorted; the records of the last run */
 	size_t n_known;
-	struct digest_record *now; /* from this run */
+	struct digest_record *now; /* the records for the next run */
 	size_t n_now;
 	size_t size;
 	bool changed;

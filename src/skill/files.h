@@ -47,7 +47,8 @@ struct skill_file {
 	const char *no_digest;
 };
 
-/* The mode of every directory and symlink here, whatever the file system reports. */
+/* The modes that struct skill_file has for directories and symlinks, whatever the file system
+ * reports. */
 #define SKILL_DIR_MODE  0755
 #define SKILL_LINK_MODE 0777
 
@@ -58,7 +59,7 @@ struct skill_files {
 	size_t n_cached; /* files whose digest came from the cache */
 	/* FILES_SERVE: number of entries that cannot be served; `v` has only the first ones */
 	size_t n_left_out;
-	uint8_t tree[SHA256_BYTES]; /* the digest of all; set only if all of them were read */
+	uint8_t tree[SHA256_BYTES]; /* the digest of all files; set only if all were read */
 };
 
 enum files_use {

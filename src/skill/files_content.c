@@ -145,7 +145,8 @@ void files_add_left_out(struct files_walk *w, const char *why)
 /* ---- marks ------------------------------------------------------------------------ */
 
 /* If the last change is so recent that a later one could get the same time, waits a moment. If all
- * waits together take too long, a file is being changed. */
+ * waits together would exceed MAX_MARK_WAIT, the files are being changed, and this function
+ * fails. */
 bool files_mark(struct files_walk *w, const struct stat *st)
 {
 	int64_t ns = w->wish->marks != NULL ? mark_young(st) : 0;

@@ -17,7 +17,7 @@
 
 /* The entries that a use reads, and its limits. */
 struct files_rules {
-	size_t files; /* entries, without directories that have any */
+	size_t files; /* entries; a directory that has entries does not count */
 	size_t dirs;
 	size_t path_bytes;   /* bytes of all paths and symlink texts together */
 	uint64_t bytes;      /* of all files together */
@@ -40,17 +40,17 @@ struct files_walk {
 	const struct files_wish *wish;
 	struct skill_files *out;
 	size_t room;       /* allocated items of out->v */
-	size_t n_files;    /* entries, without directories that have any */
+	size_t n_files;    /* entries; a directory that has entries does not count */
 	size_t n_dirs;     /* directories, including the skill's own */
 	size_t path_bytes; /* of entries and queues */
 	uint64_t read;
 	int root;
 	dev_t dev; /* of the root */
 	enum files_pass pass;
-	bool with_foreign;                /* directories of version control at the top count, too */
+	bool with_foreign; /* directories of version control at the top are read, too */
 	struct string_list queue[PASSES]; /* paths of directories, and of large files */
 	struct digest_cache cache;
-	int64_t waited; /* ns, for marks */
+	int64_t waited; /* ns that files_mark() has waited so far */
 	bool failed;    /* not everything was read; err says why */
 	bool full;      /* nothing more is read */
 	struct ssb_error *err;

@@ -64,8 +64,8 @@ static size_t depth_of(const char *path)
 	return n;
 }
 
-/* Adds the current directory as an entry. Only an empty directory is one; for the server every
- * directory is. */
+/* Adds the current directory as an entry. Only an empty directory is an entry; for the server,
+ * every directory is one. */
 static void add_directory(struct files_walk *w)
 {
 	struct skill_file *f = w->rules->served ? files_add_entry(w, SKILL_DIR_MODE, NULL)
@@ -159,8 +159,8 @@ static void keep_first(struct files_walk *w, struct string_list *names, size_t m
 }
 
 /* Reads the names of a directory and sorts them, so that the order of the directory does not
- * matter, even if it has more names than are kept. Returns false if it is a large directory and
- * this is the pass for small ones. */
+ * matter, even if it has more names than are kept. Returns false if the directory is large and this
+ * is the pass for small ones. */
 static bool read_names(struct files_walk *w, int dir, struct string_list *names)
 {
 	size_t most = w->rules->files + w->rules->dirs;

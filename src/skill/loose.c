@@ -233,7 +233,7 @@ struct ynode *loose_read(const char *file, const char *text, size_t len, unsigne
 	auto_buf plain = BUF(MAX_YAML_BYTES);
 
 	for (unsigned i = 1; i < line; i++) {
-		buf_addc(&plain, '\n'); /* so that every line number is that of the file */
+		buf_addc(&plain, '\n'); /* so that reported line numbers are those of the file */
 	}
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		text += 3;

@@ -265,7 +265,7 @@ int says_skillware(struct says *ret, const char *file, const char *text, size_t 
 	if (root == NULL) {
 		return -1;
 	}
-	/* The part after the slash of "category/skill" is its own name. */
+	/* In "category/skill", only the part after the slash is the name of the skill. */
 	struct ynode *name = ynode_get(root, "name");
 	const char *slash =
 	        name != NULL && name->kind == YNODE_SCALAR ? strrchr(name->text, '/') : NULL;

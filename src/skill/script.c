@@ -349,7 +349,7 @@ void script_names(int dir, struct buf *out)
 	for (size_t i = 0; i < l.n; i++) {
 		auto_buf one = BUF(MAX_PATH_BYTES * 4);
 		visible_text(&one, l.v[i], false);
-		/* Leaves room for the count of the rest. */
+		/* Leave room for the number of scripts that are not listed. */
 		if (!one.failed && told == i && out->len + one.len + 24 < out->cap) {
 			buf_addf(out, "%s%s", i > 0 ? ", " : "", one.data);
 			told++;

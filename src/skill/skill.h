@@ -56,7 +56,8 @@ struct skill_found {
 	char *file;                /* absolute path of the file from which it was read or derived */
 	char *text;                /* the text of a derived manifest; else NULL */
 	size_t used;               /* number of the caller's arguments that named the script */
-	/* a sidecar that names no directory: the sidecar is used for any directory of its name */
+	/* a sidecar NAME.yaml that names no directory: it is used for every directory called
+	 * NAME */
 	bool unbound;
 	bool no_entry; /* the caller must name a script and did not: the skill must not be run */
 };
