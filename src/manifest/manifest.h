@@ -128,6 +128,6 @@ const char *domain_check(const char *s, char **ret, enum host_kind *ret_kind);
  * ".localhost". */
 bool host_kind_is_sandbox(const char *name);
 const char *check_path(const char *s, char **ret); /* "/..." or "~/..." normalised, no ".." */
-const char *check_env_name(const char *s);         /* NULL if fine */
+const char *check_env_name(const char *s);         /* NULL if the name is valid */
 
 #endif

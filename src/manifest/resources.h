@@ -45,9 +45,9 @@ struct resource {
 	size_t at; /* offset in struct resources or net_limits */
 };
 
-extern const struct resource RESOURCES[]; /* of struct resources */
+extern const struct resource RESOURCES[]; /* the members of struct resources */
 extern const size_t RESOURCE_COUNT;
-extern const struct resource NET_LIMITS[]; /* of struct net_limits */
+extern const struct resource NET_LIMITS[]; /* the members of struct net_limits */
 extern const size_t NET_LIMIT_COUNT;
 
 /* Returns the member of `s` that the row describes; `s` is a struct resources or net_limits. */

@@ -16,8 +16,8 @@
 #define OBSERVE_PROCESSES 64 /* threads that are remembered; each entry holds two fds */
 #define OBSERVE_SPARE_FDS 24 /* fds that `processes` must leave free for the supervisor */
 #define OBSERVE_PROGRAM   256
-#define OBSERVE_ARGS      64   /* of one exec */
-#define OBSERVE_ARG_BYTES 4096 /* of all arguments of one exec together */
+#define OBSERVE_ARGS      64   /* arguments of one exec */
+#define OBSERVE_ARG_BYTES 4096 /* bytes of all arguments of one exec together */
 
 /* A thread of the skill that has made an observed call. The number of a thread may be reused before
  * the next call, so this entry is valid only as long as `alive` can be read. */

@@ -120,7 +120,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
-		l.says.violation = false; /* it is still refused */
+		l.says.violation = false; /* the call is still refused */
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {

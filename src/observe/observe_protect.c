@@ -84,8 +84,9 @@ static bool is_on_read_only(const struct observer *o, const char *path)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
-/* Returns whether the path is protected at its place: because it is in a repository inside the
- * grant, or because it exists. The mounts decide which names are read-only. */
+/* Returns whether the path has a protected name and is on a read-only mount. The mounts decide
+ * which of these names are read-only: those in a repository inside the grant, and those that
+ * exist. */
 static bool is_protected(const struct observer *o, const struct grant *g, const char *path)
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
@@ -110,8 +111,8 @@ static bool is_state_name(const char *path)
 	return false;
 }
 
-/* Returns whether the fd is a directory of the sandbox's own root file system that is mounted in a
- * grant. Only the private state of git is mounted like this. */
+/* Returns whether the fd is a directory of the sandbox's root file system that is mounted in a
+ * grant. Only the private directory for a state of git (HOLD_PRIVATE) is mounted like this. */
 static bool is_private_state(const struct observer *o, int fd, const struct stat *st)
 {
 	struct stat root;

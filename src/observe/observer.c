@@ -229,7 +229,8 @@ bool observer_killed_first(const struct observer *o)
 }
 
 /* Writes as many names as a line has room for. Returns how many names were left out. A name need
- * not come from a manifest, so each of its bytes may need an escape of six bytes. */
+ * not come from a manifest, so it may contain any bytes, and each may need an escape of six
+ * bytes. */
 static size_t put_names(struct json *j, const char *key, const struct string_list *names)
 {
 	size_t left_out = 0;

@@ -38,7 +38,7 @@ struct otlp_target {
 	bool tls;
 	char host[256]; /* without brackets */
 	char port[6];
-	char path[OTLP_MAX_URL]; /* with its query */
+	char path[OTLP_MAX_URL]; /* including the query */
 	const struct otlp_format *format;
 	uint64_t timeout_ms;
 	struct otlp_pairs headers;

@@ -133,8 +133,8 @@ void grants_release(struct grant *g);
 	.fd = (file), .dev = (st)->st_dev, .ino = (st)->st_ino, .uid = (st)->st_uid,               \
 	.gid = (st)->st_gid, .parent_fd = -1
 void grants_add(struct build *b, struct grant *g); /* takes the strings and fds of `g` */
-/* Returns a grant with at least this access that includes the first object of the chain; NULL if
- * there is none. A grant whose object does not exist yet is compared by `path`. */
+/* Returns a grant that has at least this access and includes the object at the start of the chain;
+ * NULL if there is none. A grant whose object does not exist yet is compared by `path`. */
 const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c, const char *path,
                                  enum access access);
 void grants_finish(struct build *b); /* sorts the grants, and drops each that another includes */

@@ -20,14 +20,15 @@ enum danger_flag {
 	DANGER_WRITE = 1 << 1,   /* dangerous to write */
 	DANGER_BENEATH = 1 << 2, /* everything beneath the place is dangerous, too */
 	DANGER_NEVER = 1 << 3,   /* not even the owner can grant it */
-	DANGER_HOMES = 1 << 4,   /* contains homes; does not make the owner's own home dangerous */
+	DANGER_HOMES = 1 << 4,   /* contains homes, but the owner's own home is not dangerous */
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may lie in it */
 	DANGER_DENIED = 1 << 6,  /* denied by the owner's policy file */
 	DANGER_LOUD = 1 << 7,    /* a grant warns the owner at every run */
-	/* the runtime's own; appears empty in a grant that contains it (own_dirs.h) */
+	/* a directory of the runtime itself; a grant that contains it shows it empty
+	 * (own_dirs.h) */
 	DANGER_OWN = 1 << 8,
-	DANGER_ITSELF = 1 << 9,  /* does not make the directories that contain it dangerous */
-	DANGER_AROUND = 1 << 10, /* makes only the directories that contain it dangerous */
+	DANGER_ITSELF = 1 << 9,  /* directories that contain the place are not dangerous */
+	DANGER_AROUND = 1 << 10, /* only directories that contain the place are dangerous */
 	DANGER_HIDDEN = 1 << 11, /* found by its hidden name, not in the table: see unlisted.h */
 };
 
@@ -65,7 +66,7 @@ struct subject {
 	int fd; /* O_PATH, borrowed; the nearest existing parent if the object is missing */
 	const char *path;    /* the path of that fd */
 	const char *missing; /* the rest of the path, "a/b"; NULL if the object exists */
-	struct chain chain;  /* from the fd up to "/" */
+	struct chain chain;  /* the objects from the fd up to "/" */
 };
 
 /* Fills `ret` by walking up from `fd`; borrows `fd`, `path` and `missing`. Returns -1 with errno;

@@ -33,7 +33,7 @@ struct led_search {
 	struct danger *d;
 	const struct owner *o;
 	size_t names, links;
-	bool unlisted; /* a directory exists, but its names are not known */
+	bool unlisted; /* a directory exists, but its names cannot be read */
 };
 
 /* True for the home itself and for directories that contain it. A name that leads there does not

@@ -55,7 +55,7 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 	return false;
 }
 
-/* True if the address or range of `owner` contains that of `rule`. */
+/* True if the address or range of `owner` contains the address or range of `rule`. */
 static bool host_within(const struct egress_rule *owner, const struct egress_rule *rule)
 {
 	struct cidr outer;

@@ -261,8 +261,8 @@ static void cover_missing(struct build *b, const char *path)
 	}
 }
 
-/* True if an earlier place has the same path: the usual places come from the table and again from
- * danger_own.c. */
+/* True if an earlier place in d->places has the same path. The usual places are there twice: from
+ * the table and from danger_own.c. */
 static bool was_covered(const struct danger *d, size_t nth)
 {
 	for (size_t i = 0; i < nth; i++) {

@@ -90,7 +90,7 @@ struct grant {
 	char *missing; /* with `create`: the path from that parent, "a/b"; or NULL */
 	/* with `create`: the skill for which new directories are recorded (unlisted.h); or NULL */
 	char *made_for;
-	char *kept_in; /* with `made_for`: the owner's state directory, which has the record */
+	char *kept_in; /* with `made_for`: the owner's state directory, where it is recorded */
 };
 
 /* True for a path of the host that the skill may write. */
@@ -188,7 +188,7 @@ void plan_approval_free(struct plan_approval *a); /* accepts NULL */
 
 /* The rules of the policy file for skills that are not approved, and for approvals. */
 struct consent_policy {
-	bool refuse;     /* such skills do not run */
+	bool refuse;     /* skills that are not approved do not run */
 	int64_t expires; /* seconds that an approval is valid; 0: until it is revoked */
 };
 
@@ -202,7 +202,7 @@ struct ssb_plan {
 	/* A root file system that is shown instead of the host's system directories. It is held
 	 * and mounted like a grant. path NULL: there is none. */
 	struct grant rootfs;
-	/* its top directories that are not in the table of the view (view.h): "/app" */
+	/* top directories of `rootfs` that are not in the table of the view (view.h): "/app" */
 	struct string_list rootfs_places;
 	struct cover *covers;
 	size_t n_covers;

@@ -333,7 +333,7 @@ static void read_store(const struct policy_reader *r, const struct ynode *n)
 	struct policy *p = r->policy;
 
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "sqlite") == 0) {
-		return; /* the same as without the key */
+		return; /* SQLite is also used if the key is missing */
 	}
 	if (n->kind != YNODE_SCALAR || !store_url_valid(n->text)) {
 		wrong_value(r, n, "write sqlite, or postgresql://USER@HOST:PORT/DATABASE");

@@ -29,7 +29,7 @@ struct policy {
 	struct resources limits; /* upper bounds; OPTION_UNSET: none */
 	struct net_limits net;   /* upper bounds for the network; OPTION_UNSET: none */
 	bool literal_addresses;
-	struct upstream upstream; /* as upstream_parse() fills it */
+	struct upstream upstream; /* the proxy, as upstream_parse() returns it */
 	bool upstream_given;      /* the file names a proxy, or `none` */
 	struct mtext upstream_at; /* the position of upstream_proxy in the file; `s` is not set */
 	bool no_proxy_given;

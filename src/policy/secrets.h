@@ -8,10 +8,10 @@
 /* In ascending order of severity. */
 enum secret {
 	SECRET_NOT,
-	SECRET_SOUNDS, /* a key by its name, perhaps the skill's own ("TOWN_API_KEY") */
+	SECRET_SOUNDS, /* the name says "key"; it may be the skill's own key ("TOWN_API_KEY") */
 	/* Only the owner can give the next two; a manifest cannot. */
 	SECRET_OWNERS,     /* the name says that it is the owner's: a password, a key to a cloud */
-	SECRET_CREDENTIAL, /* known by its whole name */
+	SECRET_CREDENTIAL, /* the whole name is known: AWS_SECRET_ACCESS_KEY */
 };
 
 /* Judges a variable by its name. For SECRET_CREDENTIAL sets *ret_opens (ret_opens may be NULL) to

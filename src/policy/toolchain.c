@@ -78,7 +78,7 @@ static char *find_command(const struct owner *o, const char *name)
 		return is_executable(name) ? strdup(name) : NULL;
 	}
 	if (strchr(name, '/') != NULL || *name == '\0') {
-		return NULL; /* such a path is relative to the work directory in the sandbox */
+		return NULL; /* "x/y" is relative to the work directory in the sandbox */
 	}
 	while (path != NULL && *path != '\0') {
 		size_t n = strcspn(path, ":");

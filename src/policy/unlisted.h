@@ -25,7 +25,7 @@
 /* Returns the length of the place that belongs to one program, for a path relative to a home:
  * ".ssh", ".config/x", ".local/share/x". 0: the path is not hidden. */
 size_t unlisted_length(const char *rest);
-/* True if each name in the directory `rest` is a place of its own: ".config", ".local/share". */
+/* True if each name in the directory `rest` is a separate place: ".config", ".local/share". */
 bool unlisted_is_shared(const char *rest);
 /* Adds to `hits`, which must be empty, the places that `s` is, lies in or contains. `hits` may
  * borrow a place from `room`. Returns -1 with errno if the object cannot be examined. */

@@ -20,16 +20,16 @@ enum view_shown {
 	VIEW_KERNEL,  /* a file system that the kernel makes for this sandbox */
 	VIEW_HOST,    /* the host's, read-only; a symlink is copied, a missing path is left out */
 	VIEW_DEVICE,  /* the host's device node */
-	VIEW_FILE,    /* a file of ours, read-only */
-	VIEW_LINK,    /* a symlink of ours, to `to` */
+	VIEW_FILE,    /* a file that the sandbox makes, read-only */
+	VIEW_LINK,    /* a symlink that the sandbox makes, to `to` */
 	VIEW_MASKED,  /* a file of the kernel that reads as empty */
 };
 
 /* How the observer treats a path in a place of the view. */
 enum zone {
-	ZONE_AROUND,  /* like the place that contains it */
+	ZONE_AROUND,  /* treated like the place that contains it */
 	ZONE_SYSTEM,  /* the host's directory, shown whole and readable */
-	ZONE_PRIVATE, /* the run's own */
+	ZONE_PRIVATE, /* belongs to this run alone */
 	ZONE_KERNEL,  /* /proc and /dev as the sandbox has them */
 	ZONE_PARTIAL, /* only a few of its names are shown; programs try many others */
 	ZONE_READ,    /* granted */
@@ -53,7 +53,7 @@ struct view_row {
 	enum view_shown shown;
 	enum zone zone;
 	unsigned may;   /* LL_* rights beneath it; 0: the rights of the place that contains it */
-	unsigned claim; /* of enum view_claim */
+	unsigned claim; /* bits of enum view_claim */
 	const char *to; /* the target of a VIEW_LINK */
 };
 

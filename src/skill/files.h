@@ -84,8 +84,8 @@ enum files_use {
 
 struct files_wish {
 	enum files_use use;
-	int state_fd;    /* of the state directory, for the cache (digest_cache.h); -1: no cache */
-	bool names_only; /* no digests: no file is opened */
+	int state_fd;        /* the state directory, for the cache (digest_cache.h); -1: no cache */
+	bool names_only;     /* no digests: no file is opened */
 	struct marks *marks; /* FILES_APPROVE: receives the kernel's times of everything that was
 	                        read; or NULL */
 	const volatile sig_atomic_t *stop; /* ends the reading when it is not 0; or NULL */

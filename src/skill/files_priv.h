@@ -20,8 +20,8 @@ struct files_rules {
 	size_t files; /* entries; a directory that has entries does not count */
 	size_t dirs;
 	size_t path_bytes;   /* bytes of all paths and symlink texts together */
-	uint64_t bytes;      /* of all files together */
-	uint64_t file_bytes; /* of one file */
+	uint64_t bytes;      /* bytes of all files together */
+	uint64_t file_bytes; /* bytes of one file */
 	uint64_t read;       /* bytes that are read; a file whose digest is cached is not read */
 	bool whole;          /* the first failure ends the reading */
 	bool pinned;         /* content that cannot be pinned is a failure */
@@ -42,10 +42,10 @@ struct files_walk {
 	size_t room;       /* allocated items of out->v */
 	size_t n_files;    /* entries; a directory that has entries does not count */
 	size_t n_dirs;     /* directories, including the skill's own */
-	size_t path_bytes; /* of entries and queues */
+	size_t path_bytes; /* of the paths of entries and queues */
 	uint64_t read;
 	int root;
-	dev_t dev; /* of the root */
+	dev_t dev; /* device of the root */
 	enum files_pass pass;
 	bool with_foreign; /* directories of version control at the top are read, too */
 	struct string_list queue[PASSES]; /* paths of directories, and of large files */

@@ -68,7 +68,7 @@ static void shift_lines(struct ynode *n, unsigned lines)
 	for (; n != NULL; n = n->next) {
 		n->line += lines;
 		n->key_line += lines;
-		shift_lines(n->first, lines); /* as deep as MAX_YAML_DEPTH */
+		shift_lines(n->first, lines); /* MAX_YAML_DEPTH bounds the recursion */
 	}
 }
 

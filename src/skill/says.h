@@ -32,7 +32,7 @@ struct wish_list {
 };
 
 struct says {
-	char *name; /* as a manifest accepts it; NULL: the text has no such name */
+	char *name; /* a name that a manifest accepts; NULL: the text has none */
 	char *version;
 	char *description;
 	struct wish_list wishes[WISH_KINDS];

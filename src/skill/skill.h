@@ -52,7 +52,7 @@ void skill_dir_close(struct skill_dir *d); /* accepts SKILL_DIR_NONE */
 
 struct skill_found {
 	enum skill_format format;
-	struct manifest *manifest; /* checked as strictly as any other */
+	struct manifest *manifest; /* if derived, checked as strictly as a written one */
 	char *file;                /* absolute path of the file from which it was read or derived */
 	char *text;                /* the text of a derived manifest; else NULL */
 	size_t used;               /* number of the caller's arguments that named the script */

@@ -10,7 +10,7 @@
 struct skill_search {
 	const char *dir;    /* the skill's directory: real, absolute */
 	const char *source; /* path of the directory from which the files are read */
-	int fd;             /* of the source, O_PATH */
+	int fd;             /* O_PATH fd of `source` */
 	const char *config_dir;
 	char *const *args;
 	struct ssb_diags *diags;

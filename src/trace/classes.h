@@ -33,7 +33,7 @@ enum class_id {
 	CLASS_NONE = CLASS_COUNT,
 };
 
-/* In ascending order. */
+/* In ascending order of severity. */
 enum class_severity {
 	SEVERITY_NONE,
 	SEVERITY_UNCLASSIFIED, /* there are violations, but no class */

@@ -54,7 +54,7 @@ enum event_rule {
 	RULE_NONE,
 #define RULE(id, name) RULE_##id,
 #include "trace/codes.def"
-	RULE_ENTRY, /* has a text of its own: "skillsandbox.yaml:12:7", "--read", "strict" */
+	RULE_ENTRY, /* an entry with its text: "skillsandbox.yaml:12:7", "--read", "strict" */
 	RULE_COUNT,
 };
 

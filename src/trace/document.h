@@ -53,7 +53,7 @@ struct document_end {
 	const char *time;
 	const struct layer_report *layers; /* NULL: none were applied */
 	const struct ssb_result *result;   /* NULL: not known */
-	const struct classes *classes;     /* of the events */
+	const struct classes *classes;     /* the classes of all events */
 	uint64_t violations;
 	uint64_t repeats;
 };

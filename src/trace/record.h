@@ -32,12 +32,12 @@ struct record {
 	struct buf out;      /* whole lines that are not written yet, then the current one */
 	struct json json;    /* the current line */
 	size_t line;         /* where the current line begins in out */
-	uint64_t seq;        /* of the next line */
-	uint64_t bytes;      /* of all lines so far */
+	uint64_t seq;        /* number of the next line */
+	uint64_t bytes;      /* size of all lines so far */
 	uint64_t written;    /* bytes that are in the file */
 	uint64_t begun_us;
 	uint64_t ago_us;  /* how long ago the event of the next line happened */
-	uint64_t mono_us; /* of the last line, since the beginning */
+	uint64_t mono_us; /* time of the last line, since the beginning */
 	int64_t wall_us;
 	struct stamp stamp;
 	uint8_t hash[SHA256_BYTES]; /* of the last line */

@@ -45,7 +45,7 @@ struct room_part {
 };
 
 extern const struct room_info {
-	const char *name; /* its name in the counters */
+	const char *name; /* the room's name in the counters */
 	size_t line;      /* the longest line, in bytes; longer ones are cut */
 	struct room_part parts[PLACE_COUNT];
 } ROOMS[ROOM_COUNT + 1];

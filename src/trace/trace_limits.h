@@ -24,7 +24,7 @@
 #define RECORD_WAIT_MS  100
 #define TRACE_MAX_ARGS  256                 /* arguments of one exec */
 #define TRACE_ARG_BYTES 8192                /* bytes of all arguments together */
-#define TRACE_ENV_BYTES ((size_t)48 * 1024) /* names in the line about the environment */
+#define TRACE_ENV_BYTES ((size_t)48 * 1024) /* bytes of names in the line about the environment */
 
 /* The most attempts whose repeats can be counted at a time. The table is divided into sets of
  * FOLD_WAYS entries. */
@@ -33,7 +33,7 @@
 #define FOLD_ENTRIES (FOLD_SETS * FOLD_WAYS)
 
 /* The line of a skill's files */
-#define FILES_LIST_BYTES ((size_t)48 * 1024) /* of the list of files */
+#define FILES_LIST_BYTES ((size_t)48 * 1024) /* bytes of the list of files */
 #define FILES_WAIT_MS    1500                /* how long the end of the run waits for the digests */
 
 /* The document, trace.json */

@@ -37,10 +37,10 @@ struct verify_result {
 	char why[160];    /* what is wrong or missing */
 	bool signed_end;  /* there is a valid signature, by `key` */
 	uint8_t key[VERIFY_KEY_BYTES];
-	char run_id[VERIFY_ID]; /* as the record says; in a ledger, the session's id */
-	char version[64];       /* of the program that wrote it, as the record says */
-	bool bundle;            /* it is an export, with a header line */
-	bool ledger;            /* it is the ledger of a session */
+	char run_id[VERIFY_ID]; /* the id in the record; in a ledger, the session's id */
+	char version[64];       /* version of the writing program, as the record says */
+	bool bundle;            /* the file is an export, with a header line */
+	bool ledger;            /* the file is the ledger of a session */
 	uint64_t open;          /* reservations that were open at the signed end */
 	uint8_t head[32];       /* hash of the last valid line */
 };
