@@ -131,7 +131,7 @@ static enum live_op op_of(enum session_state state)
 	                                 : LIVE_RESUME;
 }
 
-/* An alert does not concern the runs, and only the owner's own decision resumes them. */
+/* A change to alert does not concern the runs. Only the owner's own decision resumes runs. */
 static bool concerns_runs(const struct decision *d, enum session_state state)
 {
 	return op_of(state) != LIVE_RESUME || d->verdict.code == VERDICT_OWNER;
@@ -146,7 +146,7 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 	auto_fd dir = -1;
 	int rc = ss != NULL ? find_runs(ss, id, &s, err) : 0;
 
-	/* Without the directory no keeper can be listening. */
+	/* If the directory of live.h does not exist, no keeper can be listening. */
 	if (live_dir(o->state_dir, false, &dir, &why) != 0 && ss == NULL &&
 	    why.code != SSB_E_NOT_FOUND) {
 		*err = why;
@@ -163,8 +163,8 @@ static int act_on_runs(struct session_store *ss, const struct owner *o, const ch
 	return rc;
 }
 
-/* Handles each session concerned, beginning with the one nearest to the root. Its descendants are
- * handled with it. */
+/* Acts on the runs of each session in d->acted, the one nearest to the root first. Each step also
+ * reaches the runs of all descendants of the session. */
 static int act_on_sessions(struct session_store *ss, const struct owner *o,
                            const struct decision *d, const struct session_run *except,
                            struct act_report *ret, struct ssb_error *err)

@@ -23,7 +23,7 @@ struct clerk {
 	const struct owner *owner;
 	struct session_run run;
 	int given_fd; /* eventfd: a task was given */
-	int news_fd;  /* of the store; -1: not listening yet, or the store has no news */
+	int news_fd;  /* session_news_fd(); -1: not listening yet, or this store never has news */
 	char chain[SESSION_DEPTH][SESSION_ID];
 	int wake;
 	pthread_mutex_t lock;
@@ -32,7 +32,7 @@ struct clerk {
 	bool has_word;
 	struct clerk_word word;
 	bool news;
-	/* of the actor */
+	/* used by the actor */
 	pthread_cond_t todo_changed;
 	struct decision todo[TODO];
 	size_t n_todo; /* tasks that wait, including the first, which is being enforced */
@@ -51,8 +51,8 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
 }
 
-/* Returns the rest of the grace, and never more than the whole grace, because the clocks of
- * machines differ. */
+/* Returns how much of the grace is left. It is never more than the whole grace, even if the clock
+ * of this machine is behind. */
 static uint64_t grace_left(const struct session *s)
 {
 	int64_t whole = s->until_us - s->ended_us;
@@ -63,7 +63,7 @@ static uint64_t grace_left(const struct session *s)
 	return left < HOUR_MS ? (uint64_t)left : HOUR_MS;
 }
 
-/* Keeps the hardest demand of all sessions that were read so far. */
+/* Keeps in `w` the hardest wish of all sessions that were read so far. */
 static void look_at(const struct session *s, struct clerk_word *w)
 {
 	enum clerk_wish wish = session_is_over(s->state)    ? WISH_KILL
@@ -128,8 +128,8 @@ static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_
 /* Adds the decision about the usage itself to `w`. */
 static void take_decision(const struct decision *d, struct clerk_word *w)
 {
-	/* If the chain was read after the decision, it already shows these states and later
-	 * ones. */
+	/* If w->looked, the chain was read after the decision, and `w` already has these states
+	 * or later ones. */
 	for (size_t i = 0; !w->looked && i < d->n_acted; i++) {
 		enum session_state state = d->acted[i].state;
 		wish_for(w,
@@ -147,7 +147,7 @@ static void take_decision(const struct decision *d, struct clerk_word *w)
 
 /* ---- the actor ----------------------------------------------------------- */
 
-/* Ends or stops the other runs of the session, whose keepers may not have news from the
+/* Ends or stops the other runs of the session. Their keepers may not learn of the decision from the
  * store. */
 static void enforce_decision(struct clerk *c, struct decision *d)
 {

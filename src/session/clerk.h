@@ -38,9 +38,9 @@ struct clerk_word {
 	char reason[SESSION_REASON];
 	/* all below: valid if `looked` */
 	char chain[SESSION_DEPTH][SESSION_ID]; /* the session and its ancestors; then "" */
-	int64_t deadline_us;           /* wall clock; when the first session of the chain expires */
-	uint64_t room[SESSION_METERS]; /* left until the first limit; or SESSION_NO_LIMIT */
-	enum session_act on_loss;      /* the hardest of the chain; ACT_LOG: the run continues */
+	int64_t deadline_us; /* wall clock; earliest time at which a session of the chain expires */
+	uint64_t room[SESSION_METERS]; /* may be used until the next limit; or SESSION_NO_LIMIT */
+	enum session_act on_loss; /* the chain's hardest on_store_loss; ACT_LOG: the run goes on */
 };
 
 struct clerk;

@@ -42,7 +42,8 @@ int db_commit(struct db *db, struct ssb_error *err)
 	if (!db->begun) {
 		return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE, "there is no transaction to commit");
 	}
-	/* SQLite would keep the changes before the failure, PostgreSQL would not. */
+	/* After a failed statement, a COMMIT of SQLite would keep the changes before the failure,
+	 * but a COMMIT of PostgreSQL would not. So the transaction is undone here. */
 	if (db->failed) {
 		db_rollback(db);
 		return ssb_fail(err, SSB_E_SYS, 0, DB_WHERE,
@@ -173,7 +174,7 @@ int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 	return db->driver->news != NULL ? db->driver->news(db, ret_session, err) : 0;
 }
 
-/* Runs a statement of the schema, with the words of this store put in. */
+/* Runs a statement of the schema. First replaces the words that this store writes otherwise. */
 static int run_schema(struct db *db, const char *sql, struct ssb_error *err)
 {
 	const struct db_word *words = db->driver->words;

@@ -9,8 +9,8 @@
 #define DB_WHERE      "session store"
 #define DB_WAIT_MS    10000 /* longest wait for a lock of another process */
 #define DB_STATEMENTS 256   /* prepared statements that are kept; a power of two */
-#define DB_MAX_ARGS   40    /* of one statement */
-#define DB_MAX_COLS   40    /* of one row */
+#define DB_MAX_ARGS   40    /* most parameters of one statement */
+#define DB_MAX_COLS   40    /* most columns of one row */
 
 struct db_word {
 	const char *word; /* in SESSION_SCHEMA */
@@ -35,7 +35,7 @@ struct db_driver {
 	           db_row_fn *row, void *arg, struct ssb_error *err);
 	/* Runs a statement once, without keeping it prepared. */
 	int (*exec)(struct db *db, const char *sql, struct ssb_error *err);
-	/* 0: a store without tables. */
+	/* Sets *ret to 0 if the store has no tables yet. */
 	int (*version)(struct db *db, int64_t *ret, struct ssb_error *err);
 	int (*set_version)(struct db *db, int64_t version, struct ssb_error *err);
 	/* As db_version(). */

@@ -22,7 +22,7 @@
 #include "os/clock.h"
 
 #define CHANNEL     "skillsandbox"
-#define LOCK_TREE   0x53534274 /* first halves of our advisory locks */
+#define LOCK_TREE   0x53534274 /* advisory locks have two numbers; the first of ours */
 #define LOCK_SCHEMA 0x53534273
 #define RESOLVE_MS  10000 /* time to find out whether a commit happened */
 
@@ -32,8 +32,8 @@ struct pg_db {
 	uint64_t known; /* the value of link.made to which the fields below belong */
 	struct db_cache cache;
 	bool prepared[DB_STATEMENTS];
-	char xid[24];      /* of the transaction; "": it holds no lock */
-	int64_t locked_us; /* when it got the lock, by the server's clock; 0: not yet */
+	char xid[24];      /* id of the transaction; "": it holds no lock of ours */
+	int64_t locked_us; /* when it got the lock, by the server's clock; 0: no lock yet */
 	int epoll;         /* -1: not listening */
 	int event;
 	struct pg_notify *next; /* not taken yet */

@@ -28,7 +28,7 @@ static const char SETTINGS[] =
         " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
 
 static const struct {
-	const char *state; /* or its prefix */
+	const char *state; /* SQLSTATE, or the beginning of several */
 	int sys_errno;
 	const char *text;
 } STATES[] = {

@@ -33,7 +33,7 @@ struct sqlite_db {
 	char path[PATH_MAX];
 	int queue;         /* fd of <path>-lock, which a process locks before it writes */
 	bool turn;         /* this process has the lock of `queue` */
-	uint64_t asked_us; /* when the wait began */
+	uint64_t asked_us; /* when the wait for a lock began */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
 	bool busy[DB_STATEMENTS]; /* its rows are being read now */
@@ -67,7 +67,8 @@ static const struct {
 
 static int sqlite_fail(const struct sqlite_db *s, int rc, struct ssb_error *err)
 {
-	/* SQLite's code for a full file system when the shared index has to grow. */
+	/* If the file system is full when SQLite enlarges the shared index (-shm), SQLite returns
+	 * one of these codes instead of SQLITE_FULL. */
 	bool shm_full = rc == SQLITE_IOERR_SHMSIZE || rc == SQLITE_IOERR_SHMOPEN;
 	int code = shm_full && errno == ENOSPC ? SQLITE_FULL : rc & 0xff;
 
@@ -347,8 +348,8 @@ static int sqlite_commit(struct db *db, struct ssb_error *err)
 	return rc;
 }
 
-/* Combines the number by which SQLite knows whether its cached pages are still valid with the
- * changes of this connection. */
+/* Combines SQLite's data version, by which SQLite knows whether its cached pages are still valid,
+ * with the number of this connection's own changes. */
 static uint64_t sqlite_changed(struct db *db)
 {
 	struct sqlite_db *s = sqlite_of(db);

@@ -153,8 +153,8 @@ static micros clamp_shown(wide v)
 	return v > INT64_MAX ? INT64_MAX : (micros)v;
 }
 
-/* `total` is the money that is spent or reserved. `sure` is the part of it that is compared with
- * the budget itself. */
+/* `total` is all money that is spent or reserved, and is compared with the alert share of the
+ * budget. `sure` is the part of `total` that is compared with the budget itself. */
 static struct verdict of_budget(const struct session *s, wide sure, wide total)
 {
 	const struct session_policy *p = s->policy;

@@ -21,7 +21,7 @@ struct session {
 	int64_t until_us; /* when the session is over: the time until which its runs may continue */
 	micros spent;
 	micros reserved;  /* sum of open reservations */
-	uint64_t actions; /* allowed checks, settled or not */
+	uint64_t actions; /* number of allowed checks, settled or not */
 	uint64_t meters[SESSION_METERS];
 	uint64_t violations;
 	uint64_t refused;                    /* requests since the session was over */
@@ -58,8 +58,9 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
  * at exactly its count. */
 struct verdict engine_violation(const struct session *s, const char *name, uint64_t count);
 
-/* Returns true if the refusal is permanent because the number of violations never falls. Other
- * refusals are not: a smaller amount may be requested later, and meters are checked each time. */
+/* Returns true if the refusal is permanent, because it comes from a number of violations, which
+ * never falls. Other refusals are not permanent: a smaller amount may be requested later, and
+ * meters are checked each time. */
 bool engine_blocks(const struct verdict *v);
 
 /* Decides whether a run may begin. Checks as engine_check() does, without money, and then

@@ -18,7 +18,7 @@
 #include "session/schema.h"
 #include "session/store.h"
 
-/* Writes milliseconds as seconds, which the name of the meter says. */
+/* Writes a meter. Time is kept in milliseconds and written in seconds, as the meter's name says. */
 void entry_meter(struct json *j, enum session_meter m, uint64_t v)
 {
 	char text[32];

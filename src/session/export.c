@@ -20,15 +20,15 @@
 #include "session/store.h"
 
 #define MAX_OPEN  64
-#define MAX_LINES 1024 /* lines with which a copy catches up in one call */
+#define MAX_LINES 1024 /* the most missing lines that one call adds to a copy */
 
 struct export_copy {
 	int fd;
 	const struct row *row;
 	size_t item;
 	int64_t from;    /* first line missing in the copy */
-	struct buf late; /* missing lines, written first */
-	bool further;    /* more lines are missing */
+	struct buf late; /* missing lines, which are written before the new ones */
+	bool further;    /* more lines are missing than `late` contains */
 	char path[PATH_MAX];
 };
 
@@ -96,9 +96,9 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
 }
 
-/* Called after the commit, while the file is still locked. A process that could not get the lock
- * may have recorded a later line as the first missing one, and this call may have deleted that
- * record. */
+/* Records `from` as the first missing line, unless an earlier line is recorded. Called after the
+ * commit, while the file is still locked. Meanwhile a process that could not get the lock may have
+ * recorded a later line as the first missing one, or this call may have deleted the record. */
 static void fall_back(struct call *c, const struct export_copy *to, int64_t from)
 {
 	struct ssb_error why = { 0 };
@@ -113,7 +113,7 @@ static void fall_back(struct call *c, const struct export_copy *to, int64_t from
 struct late {
 	struct buf *out;
 	int64_t n;
-	bool full; /* more lines than fit */
+	bool full; /* `out` has no room for the next line */
 };
 
 static int add_late(void *arg, const struct db_value *v, size_t n)
@@ -203,7 +203,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		return;
 	}
 	if (row->lines.failed) {
-		/* The next call takes them from the store. */
+		/* These lines are in the store, and the next call reads them there. */
 		why = "more lines than one call can write; the next call writes the rest";
 	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";

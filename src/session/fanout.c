@@ -18,7 +18,7 @@
 #include "session/place.h"
 
 #define SILENT_MS  75   /* time in which a keeper must confirm the request */
-#define UNSURE_MS  1000 /* as SILENT_MS, if no force is possible or it would cost the grace */
+#define UNSURE_MS  1000 /* instead of SILENT_MS, if force is impossible or would take the grace */
 #define LATE_MS    60   /* time in which the run must be dead after its grace */
 #define PAUSE_MS   5000 /* time in which the run must stop */
 #define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */

@@ -42,7 +42,7 @@ static int open_lock(const struct owner *o)
 	              0600);
 }
 
-#define LOOK_MS 5 /* is_at_work() in another process holds the lock for a moment, too */
+#define LOOK_MS 5 /* wait for the lock: another process holds it for a moment in is_at_work() */
 
 static int deliver_all(struct session_store *ss, int lock)
 {

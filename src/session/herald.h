@@ -27,12 +27,12 @@
 #include "session/session.h"
 
 #define HERALD_TRIES      8
-#define HERALD_REQUEST_MS 10000 /* for one whole request */
+#define HERALD_REQUEST_MS 10000 /* limit for one whole request */
 #define HERALD_FIRST_MS   1500  /* wait after the first failure; varied by up to a half */
 #define HERALD_FACTOR     3     /* factor between one wait and the next */
 #define HERALD_MIN_MS     1000  /* shortest wait; HERALD_MAX_MS is the longest */
 #define HERALD_MAX_MS     300000
-#define HERALD_REST_MS    (30 * 60 * 1000) /* wait after HERALD_TRIES tries, for a collector */
+#define HERALD_REST_MS    (30 * 60 * 1000) /* wait after HERALD_TRIES tries to reach a collector */
 #define HERALD_TOTAL_MS   (15 * 60 * 1000) /* the longest time that one herald runs */
 
 /* The result of one request. */
@@ -70,9 +70,9 @@ int herald_deliver(struct session_store *ss, uint64_t deadline_ms, struct ssb_er
  * ended. For commands that can start a herald. */
 int herald_due(struct session_store *ss, bool *ret, struct ssb_error *err);
 
-/* Must be called first in main(), because a herald is this executable started again: a store cannot
- * be used after a fork, and a new process inherits nothing from the process that starts it. Returns
- * the exit status of a herald that has finished; -1: this process is not a herald. */
+/* Must be called first in main(). If this process was started as a herald, it works here, and the
+ * call returns its exit status. -1: this process is not a herald. A herald is this executable,
+ * started again: a forked child could not use the store, and would inherit the caller's files. */
 int herald_role(char *const argv[]);
 /* Starts a detached herald. Returns -1 if that is impossible, or if the program does not call
  * herald_role(). Only one herald works for each state directory: a second one ends at once, and the

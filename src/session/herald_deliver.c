@@ -26,7 +26,7 @@
 #include "os/clock.h"
 
 #define LEASE_MS 60000
-#define HOLD_MS  40000                      /* a request that begins later would exceed the lease */
+#define HOLD_MS  40000 /* a request that begins later may end after the lease */
 #define POST_MS  (HERALD_REQUEST_MS + 2000) /* after this time a child is killed */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* maximum delay until a new message is seen */

@@ -47,8 +47,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 		return 0;
 	}
 	*err = a.err;
-	/* "Not found" means the session or its store here. The caller would take it for the skill's
-	 * program, so the code is changed. */
+	/* Here the session or its store was not found. With this code the caller would report that
+	 * the skill's program was not found, so the code is changed. */
 	if (err->code == SSB_E_NOT_FOUND) {
 		err->code = SSB_E_POLICY;
 	}

@@ -37,7 +37,7 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
 	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
-		return; /* the supervisor must already end it, at this time or earlier */
+		return; /* the supervisor already has the order to end the run by then */
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);

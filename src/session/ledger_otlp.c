@@ -113,7 +113,7 @@ static uint64_t nano_of(const struct outbox_item *item, int64_t mono_us)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* The attribute for a member of a line, or NULL if the member is left out. */
+/* Returns the attribute for this member of a ledger line. NULL: the member is not exported. */
 static const char *attribute_of(const char *member)
 {
 	static const struct {

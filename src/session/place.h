@@ -10,7 +10,7 @@
  * machine id. The boot id is the beginning of the hash of the boot id, "-", and the inode of the
  * pid namespace. */
 int place_here(struct session_run *run, struct ssb_error *err);
-/* Returns true if a pid means the same process in both places. */
+/* Returns true if both runs have the same boot and pid namespace: a pid means the same process. */
 bool place_same(const struct session_run *a, const struct session_run *b);
 /* Returns true if `run` was begun on the machine of `here`, which has been restarted since. */
 bool place_restarted(const struct session_run *run, const struct session_run *here);

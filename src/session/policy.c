@@ -102,7 +102,7 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
                          struct session_policy *ret, struct ssb_diags *diags, struct ssb_error *err)
 {
 	assert(diags != NULL);
-	/* A separate list, because the caller's list may contain findings of another file. */
+	/* `found` is separate from `diags`, which may already contain findings of another file. */
 	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
 	struct report rep = { file, found };
 	struct policy_draft d = { .on_threshold = ACT_KILL };

@@ -47,7 +47,7 @@ struct session_policy {
 	/* budget */
 	micros max_cost_per_session;
 	micros max_cost_per_action;
-	unsigned alert_at_ppm; /* 0.80 is 800000; for every budget and limit */
+	unsigned alert_at_ppm; /* alert_at, 0.80 as 800000; for every budget and limit */
 	enum session_act on_exceed;
 	uint64_t reservation_ms;
 	bool charge_on_timeout; /* false: the amount of an unsettled reservation is given back */

@@ -166,8 +166,8 @@ static void read_counted(struct ctx *c, const struct ynode *n, const struct fiel
 		if (strcmp(i->key, ANY_VIOLATIONS) == 0) {
 			d->p.all_violations = l;
 		} else {
-			/* The limit is the highest allowed count, but a threshold is the count that
-			 * acts. */
+			/* A limit is the highest count that is allowed. A threshold is the first
+			 * count that is not. */
 			uint64_t count = l.max == SESSION_NO_LIMIT ? l.max : l.max + 1;
 			add_threshold(c, i, &d->p, count, l.act);
 		}

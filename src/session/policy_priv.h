@@ -11,15 +11,15 @@
  * was read. */
 struct policy_draft {
 	struct session_policy p;
-	enum session_act on_threshold; /* for thresholds without on_threshold */
+	enum session_act on_threshold; /* for thresholds that have no on_threshold of their own */
 };
 
 /* Fills `d`, which must contain the defaults, from the root of a file. Adds every finding to the
  * report. Returns false only if memory is exhausted. */
 bool policy_fields_read(const struct report *rep, const struct ynode *root, struct policy_draft *d);
 
-/* policy_items.c: row readers for the lists in kill_switch and audit. `at` must be the
- * draft. */
+/* policy_items.c: row readers for the lists in kill_switch and audit. `at` must be a
+ * struct policy_draft. */
 void policy_read_notify(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 void policy_read_exports(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 extern const struct level NOTIFY_LEVEL;
@@ -35,8 +35,8 @@ extern const struct level EXPORT_LEVEL;
 ROW_READER(policy_read_money);    /* micros */
 ROW_READER(policy_read_ppm);      /* unsigned: a fraction from 0 to 1, in millionths */
 ROW_READER(policy_read_duration); /* uint64_t in ms, from min to max */
-ROW_READER(policy_read_seconds);  /* uint64_t in ms; the file, min and max have whole seconds */
-ROW_READER(policy_read_size);     /* uint64_t: bytes, also as 10MB */
+ROW_READER(policy_read_seconds);  /* uint64_t in ms; min, max and the file are in whole seconds */
+ROW_READER(policy_read_size);     /* uint64_t in bytes; the file may say 10MB */
 ROW_READER(policy_read_flag);     /* bool */
 ROW_READER(policy_read_act);      /* enum session_act */
 ROW_READER(policy_read_short);    /* char[max]: one line that fits and is not empty */

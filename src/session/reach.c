@@ -161,7 +161,7 @@ static int add_row(void *arg, const struct db_value *v, size_t n)
 	return b->failed ? -1 : 0;
 }
 
-/* Reads the descendants of `of` that are not over, and marks them. */
+/* Reads the descendants of `of` that are not over into c->others, and sets their `beneath`. */
 static int load_beneath(struct call *c, const struct row *of, size_t *ret_damaged,
                         struct ssb_error *err)
 {

@@ -22,7 +22,7 @@
 
 #define QUIET_MOST 256 /* most rows that advance without a request in one send_take() */
 #define SEND_LINES 500 /* lines of one request; see read_part() */
-#define AGAIN_US   (INT64_C(1000) * 1000) /* between two requests of a session that is not over */
+#define AGAIN_US   (INT64_C(1000) * 1000) /* between requests, unless the session is over */
 
 enum send_state { SENDING, ALL_SENT };
 

@@ -122,7 +122,7 @@ int session_violation(struct session_store *ss, const char *id, const char *type
 
 /* The place of a run: data to reach it and, if necessary, to end it. */
 struct session_run {
-	int64_t n; /* the store's number */
+	int64_t n; /* number of the run in the store */
 	char session[SESSION_ID];
 	char run_id[40]; /* the run's id in the trace; "" until it is known */
 	char host[65];

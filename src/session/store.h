@@ -25,7 +25,7 @@
 #define STORE_TEXT        256   /* bytes of an action's name */
 #define STORE_DETAILS     4096  /* bytes of a violation's details */
 #define STORE_HEX         (2 * SHA256_BYTES + 1)
-#define STORE_EXPORT      ((size_t)16 << 20) /* bytes of ledger lines of one call, for an export */
+#define STORE_EXPORT      ((size_t)16 << 20) /* most bytes of ledger lines that one call exports */
 
 struct store_policy {
 	char digest[STORE_HEX];
@@ -33,7 +33,7 @@ struct store_policy {
 	struct store_policy *next;
 };
 
-/* An entry of the cache of numbers and roots. A session's number and root never change. */
+/* An entry of a cache: the number and the root of the session `id`. They never change. */
 struct store_place {
 	char id[SESSION_ID];
 	int64_t n;
@@ -271,8 +271,8 @@ int entry_counts(struct session_store *ss, int64_t session, struct json *j, stru
 
 enum reservation_state { RESERVED, TIMED_OUT };
 
-/* Times out the due reservations of the whole tree: the reservation of a child is also reserved in
- * the child's ancestors. */
+/* Times out the due reservations of the whole tree, not only of this session, because a reservation
+ * of a child also counts in the child's ancestors. */
 int spend_time_out(struct call *c, struct ssb_error *err);
 
 /* ---- violations.c ---------------------------------------------------------- */

@@ -42,7 +42,7 @@ void tally_hear(struct tally *t, const struct govern_msg *m);
  * tally_settled(). */
 bool tally_full(const struct tally *t);
 bool tally_empty(const struct tally *t);
-/* Returns true if the next report is an old one, which does not include newer usage. */
+/* Returns true if tally_take() gives the last report again, which does not include newer usage. */
 bool tally_repeats(const struct tally *t);
 /* Returns true if the usage must be reported at once, because of a violation, a new name, or a
  * meter that has used half of what `room` leaves. */

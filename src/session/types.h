@@ -65,7 +65,7 @@ enum notify_kind {
 	NOTIFY_SLACK,
 	NOTIFY_JSON,
 	NOTIFY_PAGERDUTY,
-	NOTIFY_OTEL, /* in an outbox only: a part of the ledger, for audit.export */
+	NOTIFY_OTEL, /* never in kill_switch.notify: a part of the ledger, for audit.export */
 	NOTIFY_KINDS,
 };
 
@@ -79,11 +79,11 @@ enum outbox_state {
 
 const char *session_state_name(enum session_state s);
 const char *session_act_name(enum session_act a);
-enum session_act session_act_from(const char *name); /* SESSION_ACTS: unknown, or NULL */
+enum session_act session_act_from(const char *name); /* SESSION_ACTS if unknown or NULL */
 const char *session_notify_name(enum notify_kind k);
-enum notify_kind session_notify_from(const char *name); /* NOTIFY_KINDS: unknown, or NULL */
+enum notify_kind session_notify_from(const char *name); /* NOTIFY_KINDS if unknown or NULL */
 const char *session_outbox_name(enum outbox_state s);
-enum outbox_state session_outbox_from(const char *name); /* OUTBOX_STATES: unknown, or NULL */
+enum outbox_state session_outbox_from(const char *name); /* OUTBOX_STATES if unknown or NULL */
 const char *session_meter_name(enum session_meter m);    /* "runs", "cpu_seconds", "bytes_out" */
 const char *session_code_name(enum verdict_code c);      /* VERDICT_NONE: NULL */
 /* Returns true if the meter is counted in milliseconds and shown in seconds. */
