@@ -9,7 +9,7 @@ struct away_head {
 	uint32_t kind; /* enum mcp_kind */
 	int32_t status;
 	uint64_t len;
-	uint64_t body_at; /* of a response: as body_at in struct mcp_call */
+	uint64_t body_at; /* for a response: body_at of struct mcp_call */
 	bool failed;
 };
 

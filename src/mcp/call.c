@@ -93,8 +93,8 @@ void mcp_call_hold(struct mcp_call *c)
 	c->holds++;
 }
 
-/* Must not be inlined: the compiler would then see two frees of the same call, but not that the
- * counter prevents the second. */
+/* Must not be inlined: the compiler would then see two frees of the same call, but would not see
+ * that the counter prevents the second free. */
 __attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 {
 	assert(c->holds > 0);

@@ -152,8 +152,8 @@ static int make_modern(struct mcp_http *h)
 	return mcp_peer_new(h->server, h->principal, NULL, &h->modern);
 }
 
-/* Can a client send the token in a header? Clients and servers remove blanks at the end of a
- * header, so blanks are refused. */
+/* Returns true if a client can send the token in a header. Refuses blanks, because clients and
+ * servers remove blanks at the end of a header. */
 static bool can_be_sent(const char *token)
 {
 	size_t n = 0;

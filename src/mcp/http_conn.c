@@ -18,9 +18,9 @@
 #define HEAD_MS   10000
 #define BODY_MS   30000
 #define IDLE_MS   60000
-#define SLOW_MS   30000 /* to read PROMISED bytes, or a queue that is shorter */
+#define SLOW_MS   30000 /* time for the client to read PROMISED bytes, or a shorter queue */
 #define LINGER_MS 2000
-#define ALIVE_MS  15000 /* between keep-alives of a stream */
+#define ALIVE_MS  15000 /* time between keep-alives of a stream */
 #define PROMISED  ((size_t)64 * 1024)
 
 static void process_input(struct http_conn *c);

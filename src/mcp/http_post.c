@@ -10,8 +10,8 @@
 #define VERSION_TEXT 32
 #define EVENT_ID     48
 
-/* Gives the message to the protocol, and a request also a stream for its answer. A message that is
- * not a request is answered with 202. */
+/* Gives the message to the protocol. If it is a request, makes a stream for its answer. Any other
+ * message is answered with 202. */
 static int hand_over(struct http_conn *c, struct http_session *s, struct mcp_message *m)
 {
 	if (s == NULL && c->peer == NULL &&
@@ -155,7 +155,7 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
-	/* Ends the session: nothing else tells the client that its answer is lost. */
+	/* Only the end of the session tells the client that its answer is lost. */
 	if (x->lost > event) {
 		http_session_end_soon(s);
 		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,

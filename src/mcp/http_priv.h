@@ -114,7 +114,7 @@ void http_conn_forget_body(struct http_conn *c); /* frees the body after parsing
 
 /* Returns 0, or the status to answer with and the reason in *ret_why. */
 int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why);
-/* Returns NULL, or the difference between the headers of a modern request and its body. */
+/* Returns NULL if the headers of a modern request agree with its body, else what is different. */
 const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m);
 /* Returns true if the value of the field equals these bytes, plain or as "=?base64?...?=". */
 bool http_field_says(struct span value, const char *body, size_t len);
@@ -189,8 +189,9 @@ struct http_session *http_session_new(struct mcp_http *h);
 /* Finds the session and marks it as used. Returns NULL if there is none. */
 struct http_session *http_session_find(struct mcp_http *h, const char *id);
 struct http_stream *http_session_stream(const struct http_session *s, uint64_t number);
-void http_session_end_soon(struct http_session *s); /* for calls from inside the protocol */
-void http_session_free(struct http_session *s);     /* cancels its calls */
+/* Lets the loop end the session. For callers inside the protocol. */
+void http_session_end_soon(struct http_session *s);
+void http_session_free(struct http_session *s); /* cancels its calls */
 /* Frees the oldest stream without a connection if there are too many. */
 void http_session_trim(struct http_session *s);
 

@@ -193,7 +193,7 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 	return e;
 }
 
-/* Keeps the event and takes it over. The newest event of a stream is kept whatever its size,
+/* Takes the event and keeps it. The newest event of a stream is kept whatever its size,
  * because it may be the response. But all streams together have a fixed limit: if a response is
  * lost because of it, the client is told when it resumes (http_post.c). */
 static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
@@ -219,7 +219,7 @@ static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_ev
 void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
 {
 	if (!x->begun && x->conn == NULL) {
-		return; /* the connection broke before the client had an id */
+		return; /* the connection broke before the client had an id to resume with */
 	}
 	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
 	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {

@@ -36,7 +36,7 @@ struct mcp_lines {
 	struct mcp_peer *peer;
 	enum lines_state state;
 	int in, out;
-	int out_dup; /* epoll needs two fds to watch a socket twice; -1: none */
+	int out_dup; /* copy of `in` if out == in: epoll can watch an fd only once; -1: none */
 	int in_flags, out_flags;
 	struct loop_watch *reading; /* NULL: reading is paused */
 	struct loop_watch *writing;

@@ -45,7 +45,7 @@ void mcp_server_free(struct mcp_server *s)
 	if (s == NULL) {
 		return;
 	}
-	/* Counts as a call, so that the end of the last real call does not free the server here. */
+	/* Counts as a call, so that the end of the last real call does not free the server now. */
 	s->n_calls++;
 	subs_end(s->subs);
 	while (!LIST_EMPTY(&s->peers)) {

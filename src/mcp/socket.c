@@ -145,7 +145,7 @@ static int listen_there(struct mcp_socket *x, struct ssb_error *err)
 	if (x->fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "socket");
 	}
-	/* bind() creates the file with the mode of the socket, so the mode is set before. */
+	/* bind() creates the file with the mode of the socket, so the mode is set before bind(). */
 	if (fchmod(x->fd, 0600) < 0 ||
 	    bind(x->fd, (struct sockaddr *)&x->address, sizeof x->address) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "bind '%s'", path);

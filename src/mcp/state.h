@@ -42,7 +42,7 @@ int state_seal(struct state_store *s, const struct state_binding *of, const char
 
 enum state_verdict {
 	STATE_GOOD,
-	STATE_FORGED, /* changed, not ours, or for other values */
+	STATE_FORGED, /* was changed, is not ours, or is bound to other values */
 	STATE_OLD,    /* expired */
 	STATE_USED,   /* used before, or its nonce was removed */
 	STATE_FAILED, /* out of memory */

@@ -40,6 +40,6 @@ void task_progress(struct mcp_call *c, const char *message);
 /* Returns whether the client declared the extension. If not, the call has been answered with an
  * error. */
 bool task_allowed(struct mcp_call *c);
-bool task_known(const struct mcp_call *c, const char *task_id); /* this client has such a task */
+bool task_known(const struct mcp_call *c, const char *task_id); /* the client has this task */
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/suggest.h"
 #include "base/utf8.h"
 
-#define PIECE_BYTES 1024 /* for one sentence; our own names and choices are shorter */
+#define PIECE_BYTES 1024 /* room for one sentence; our own names and choices are shorter */
 
 /* The problems found so far, as a list for programs and as two texts for the model. */
 struct problems {

@@ -10,9 +10,9 @@
  * non-blocking. `closed` is called once, when the client has closed its end and its calls are
  * canceled. `closed` may free the lines.
  *
- * While a client does not read, the server does not read from that client either. It then loses
- * news (which is counted) but no answers, up to a limit. If the limit is exceeded, the client is
- * disconnected. */
+ * While a client does not read, the server does not read from that client either. Such a client
+ * loses news (which is counted). It loses no answers, but is disconnected if too many bytes of
+ * answers wait for it. */
 struct mcp_lines;
 int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop_fn *closed,
                   void *arg, struct mcp_lines **ret, struct ssb_error *err);

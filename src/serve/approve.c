@@ -26,7 +26,7 @@ struct session_grant {
 	uint8_t manifest[SHA256_BYTES];
 	uint8_t tree[SHA256_BYTES];
 	enum ssb_option option;
-	char *value; /* NULL: to run with these files */
+	char *value; /* NULL: the grant is to run with these files */
 };
 
 struct approvals {
@@ -88,7 +88,7 @@ bool approve_items_has(const struct approve_items *items, enum ssb_option option
 	return given_has(items->v, items->n, option, value);
 }
 
-/* False without memory. */
+/* Returns false if out of memory. */
 static bool add_item(struct approve_items *items, enum ssb_option option, const char *value)
 {
 	return given_add(&items->v, &items->n, option, value) == 0;
@@ -250,7 +250,7 @@ void approve_state(struct buf *out, const struct approve_case *k, const struct a
 }
 
 struct approve_answer {
-	struct approve_items given; /* before the question */
+	struct approve_items given; /* items that were granted before the question */
 	struct approve_items asked;
 	unsigned rounds;
 };
@@ -347,7 +347,8 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 	}
 	k->rounds = x.rounds;
 	if (lacks_word(k) && !x.asked.as_it_is && !x.given.as_it_is) {
-		return ANSWER_NONE; /* the approval still held when the question was asked */
+		return ANSWER_NONE; /* the question was not about the files: their approval still
+		                       held */
 	}
 	switch (read_choice(k->call, x.rounds)) {
 	case CHOICE_SESSION:

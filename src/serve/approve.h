@@ -51,7 +51,7 @@ struct approve_case {
 	unsigned rounds;           /* questions so far, including those of earlier rounds */
 	bool heard;                /* the client's answer was used */
 	bool asked;                /* the client was asked: the handler must give up the call */
-	struct approve_items keep; /* what the answer "always" was about */
+	struct approve_items keep; /* items that the answer "always" approved */
 	bool hopeless;             /* refused, and no command of the owner would help */
 	char why[256];             /* why it was refused; "": it was not */
 };

@@ -87,7 +87,7 @@ static void put_abilities(struct buf *out, const struct approve_case *k)
 	AUTO(abilities_done) struct abilities a = { 0 };
 
 	if (k->decision.found.state == CONSENT_HOLDS) {
-		return; /* the owner agreed to that already */
+		return; /* the approval already includes these abilities */
 	}
 	if (abilities_of(k->decision.plan, &a) != 0) {
 		out->failed = true;

@@ -62,7 +62,7 @@ static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
 }
 
-/* The plan of the skill itself, without what the arguments of this call remove. */
+/* Makes the plan of the skill itself. The arguments of this call remove nothing from it. */
 static int get_whole_plan(const struct approve_case *k, const struct consent_input *input,
                           const struct ssb_plan **ret, struct ssb_error *err)
 {
@@ -137,7 +137,7 @@ static void put_changes(const struct approve_case *k, const struct consent_found
 	json_kstr(j, "changes", text.failed || text.len == 0 ? NULL : text.data);
 }
 
-/* In the errand. */
+/* Runs in the errand. */
 static void write_look(void *arg, struct buf *out)
 {
 	const struct approve_case *k = arg;
@@ -283,7 +283,7 @@ static int store_approval(const struct approve_case *k, struct ssb_error *err)
 	const struct lock *lock = &d->found.lock;
 	const struct consent_input input = { .lock = lock };
 	const struct ssb_plan *plan = NULL;
-	struct skill_files shown = { 0 }; /* the digest alone */
+	struct skill_files shown = { 0 }; /* only its digest is set */
 	char by[96];
 
 	if (get_whole_plan(k, &input, &plan, err) != 0) {

@@ -19,8 +19,8 @@
 struct binding {
 	const struct serve *serve;
 	struct session_policy policy; /* from --session-policy */
-	char shared[SESSION_ID]; /* for clients without an id: a new connection must not give a new
-	                            budget */
+	char shared[SESSION_ID]; /* session of all clients without an id, so that a new connection
+	                            gives no new budget */
 };
 
 /* Names the session of clients without an id of their own. With a token, the name is made from the
@@ -83,7 +83,7 @@ static int check_named(const struct owner *o, const char *id, struct ssb_error *
 	return rc;
 }
 
-/* If the file has findings, the error is the first of them. */
+/* Loads the policy. If the file has findings, *err is the first of them. */
 static int load_policy(const char *file, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();

@@ -19,7 +19,7 @@
 #include "serve/child.h"
 #include "serve/records.h"
 
-#define NICE         5 /* the loop has priority */
+#define NICE         5 /* nice(2): the loop gets more CPU time than errands */
 #define STATUS_LARGE 2
 #define STATUS_AFTER 3
 
@@ -135,7 +135,7 @@ static enum errand_fate fate_of(int status)
 	}
 }
 
-/* Takes the errand. */
+/* Frees the errand. */
 static void on_child_ended(void *arg, int status)
 {
 	struct errand *e = arg;
@@ -375,7 +375,7 @@ static void call_freep(struct errand_call **x)
 	free(*x);
 }
 
-/* In the errand. */
+/* Runs in the errand. */
 static void run_answer(void *arg, struct buf *out)
 {
 	struct errand_call *x = arg;

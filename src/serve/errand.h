@@ -26,22 +26,22 @@ enum errand_fate {
 
 struct errand_end {
 	enum errand_fate fate;
-	const char *why; /* for people: "it took too long"; NULL: ERRAND_DONE */
+	const char *why; /* for people, such as "it took too long"; NULL if ERRAND_DONE */
 	const char *data;
 	size_t len;
 };
 
 struct errand_wish {
 	const char *who;                         /* the client; copied */
-	void (*run)(void *arg, struct buf *out); /* in the errand's process */
+	void (*run)(void *arg, struct buf *out); /* runs in the errand's process */
 	/* Runs in the errand's process after the bytes were sent. An errand with `after` is always
 	 * finished once it has started, even if the client and the server are gone. If `after`
 	 * takes longer than the limit, it continues and nothing waits for it. NULL: nothing is left
 	 * to do. */
 	int (*after)(void *arg);
-	void (*ended)(void *arg, const struct errand_end *end); /* from the loop, exactly once */
+	void (*ended)(void *arg, const struct errand_end *end); /* called once, by the loop */
 	void *arg;
-	unsigned limit_ms; /* 0: MAX_ERRAND_TIME, or half of it with `after` */
+	unsigned limit_ms; /* 0: MAX_ERRAND_TIME, or half of it if `after` is set */
 };
 
 /* Starts an errand, and never calls `ended` itself. *ret is borrowed until `ended` is called.
@@ -70,7 +70,7 @@ struct errand_answer {
 	void (*failed)(void *arg, struct mcp_call *c, const struct errand_end *end);
 	void (*free)(void *arg); /* frees `arg`; NULL: `arg` is not freed */
 	void *arg;
-	unsigned limit_ms; /* as in a wish */
+	unsigned limit_ms; /* as in struct errand_wish */
 };
 void errand_answer(struct serve *s, struct mcp_call *c, const struct errand_answer *w);
 /* Runs a handler in an errand, with `s` as its app. */

@@ -30,16 +30,16 @@
 #define FOLLOW_MS    50
 #define JOBS_PER_CPU 8
 #define LEAST_JOBS   64
-#define FINISH_MS    20000 /* for a canceled supervisor to finish its record and its session's */
+#define FINISH_MS    20000 /* time for a canceled supervisor to finish the record and the ledger */
 /* The number of bytes that are read from a record at one time, because other runs must get their
  * turn. If events come faster, they are reported later, or not at all if the run has ended by
  * then. */
 #define FOLLOW_BYTES ((size_t)1 << 20)
 
 struct job_stream {
-	char *data; /* the first `len` bytes */
+	char *data; /* the first `len` bytes of the output */
 	size_t len;
-	uint64_t all; /* bytes there were */
+	uint64_t all; /* number of all its bytes, kept or not */
 };
 
 struct serve_job {
@@ -245,7 +245,7 @@ static void note_crash(struct serve_job *j, int status)
 	               number);
 }
 
-/* Takes the job. */
+/* Frees the job. */
 static void on_child_ended(void *arg, int status)
 {
 	AUTO(job_freep) struct serve_job *j = arg;
@@ -304,7 +304,7 @@ void job_list_free(struct job_list *jobs)
 
 /* ---- its start -------------------------------------------------------------------- */
 
-/* In the supervisor. */
+/* Runs in the supervisor. */
 static void run_supervisor(void *arg, const int pipes[CHILD_PIPES])
 {
 	struct serve_job *j = arg;
@@ -329,7 +329,7 @@ static int start_child(struct serve_job *j, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "socketpair");
 	}
 	j->sock = pair[0];
-	auto_fd theirs = pair[1]; /* of the child alone, which keeps a copy */
+	auto_fd theirs = pair[1]; /* for the child, which gets a copy by the fork; closed here */
 	j->theirs.sock = theirs;
 	if (fcntl(j->sock, F_SETFL, O_NONBLOCK) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");

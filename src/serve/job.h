@@ -14,10 +14,10 @@ struct job_end {
 	struct ssb_error err;
 	const char *out[2]; /* the kept part of stdout and stderr; not made visible */
 	size_t out_len[2];
-	uint64_t out_all[2]; /* bytes that were written */
+	uint64_t out_all[2]; /* number of bytes that the run wrote */
 };
 
-/* The loop calls all of them, never from inside job_start(). */
+/* The loop calls all of these functions. job_start() never calls them. */
 struct job_watch {
 	/* Output as it comes; `stream` is 1 or 2. May be NULL. */
 	void (*output)(void *arg, int stream, const char *data, size_t len);
@@ -39,7 +39,7 @@ struct job_wish {
 	int (*prepare)(const void *arg, struct ssb_error *err);
 	const void *prepare_arg; /* borrowed during job_start() */
 	const char *traceparent; /* parent of our spans; NULL: none */
-	size_t keep;             /* bytes of each stream to keep */
+	size_t keep;             /* how many bytes of each stream to keep */
 };
 
 /* Starts a run. *ret is borrowed until `ended` is called. */

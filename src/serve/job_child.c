@@ -58,7 +58,8 @@ struct job_record {
 	bool otel;
 };
 
-/* The record is called ".../runs/ID.trace.jsonl" until it has its directory. */
+/* Fills the path and the id of the record. The record is called ".../runs/ID.trace.jsonl" until it
+ * is moved into its own directory. */
 static void name_record(struct job_msg *m, int record)
 {
 	struct run_entry e;

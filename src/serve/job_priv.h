@@ -8,8 +8,8 @@
 
 enum job_kind { JOB_RECORD, JOB_RESULT, JOB_FAILED };
 
-/* The supervisor first sends JOB_RECORD with an fd for reading the record, and then one of the
- * others. */
+/* The supervisor first sends JOB_RECORD with an fd for reading the record, and then JOB_RESULT or
+ * JOB_FAILED. */
 struct job_msg {
 	enum job_kind kind;
 	union {

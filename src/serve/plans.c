@@ -29,11 +29,11 @@
 #define FRESH_MS 2000
 
 struct kept_plan {
-	uint8_t key[SHA256_BYTES];    /* of the wish */
-	uint8_t policy[SHA256_BYTES]; /* of the policy file */
+	uint8_t key[SHA256_BYTES];    /* digest of the wish */
+	uint8_t policy[SHA256_BYTES]; /* digest of the policy file */
 	struct ssb_plan *plan;        /* NULL: this place is free */
 	uint64_t made_ms;
-	uint64_t used; /* p->clock at its last use */
+	uint64_t used; /* value of p->clock when the plan was last used */
 };
 
 struct plans {
@@ -130,8 +130,9 @@ static struct plan_consent consent_of(const struct plan_wish *w)
 	return w->input != NULL ? consent_input_plan(w->input) : (struct plan_consent){ 0 };
 }
 
-/* The time of an approval tells it from an earlier approval of the same files. The time of an
- * answer for a run or a session is left out: it is only the time of use. */
+/* Adds the time of a stored approval, because an earlier approval of the same files would have the
+ * same digests. Does not add the time of an answer for one run or a session: it is only the time of
+ * use. */
 static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 {
 	const struct plan_consent c = consent_of(w);
@@ -238,7 +239,8 @@ static bool is_fresh(const struct kept_plan *k, const struct skill *skill,
 
 /* ---- making one --------------------------------------------------------------- */
 
-/* Since the directory was found among those that are served, it may have become a symlink. */
+/* Opens the skill's directory. Follows no symlink: one may have replaced the directory after
+ * skills_find() checked it. */
 static int open_place(const struct skill *skill, struct skill_dir *ret, struct ssb_error *err)
 {
 	auto_fd fd = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);

@@ -9,7 +9,7 @@
 
 struct plans;
 
-/* All of it is borrowed. */
+/* All members are borrowed. */
 struct plan_wish {
 	const struct skill *skill;
 	char *const *args; /* NULL-terminated; NULL: none */

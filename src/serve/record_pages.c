@@ -18,7 +18,7 @@
 #include "serve/records_priv.h"
 #include "serve/show.h"
 
-#define LINE_ROOM ((size_t)4 * MAX_RECORD_LINE) /* for one line, escaped */
+#define LINE_ROOM ((size_t)4 * MAX_RECORD_LINE) /* room for one line after escaping */
 #define HEAD      200 /* the kind is within the first HEAD bytes of a line */
 
 /* ---- lines ----------------------------------------------------------------------- */
@@ -28,8 +28,8 @@ struct line_scan {
 	records_line_fn *line;
 	void *arg;
 	struct records_page *page;
-	size_t used;     /* bytes of JSON */
-	size_t looked;   /* bytes of the record */
+	size_t used;     /* bytes of JSON so far */
+	size_t looked;   /* bytes of the record that were read so far */
 	struct buf text; /* text of one line */
 };
 
@@ -44,7 +44,8 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 			return true;
 		}
 	}
-	return json_first(ask->kinds_doc, ask->kinds) == NULL; /* no kinds: all of them */
+	/* If no kinds are named, all are wanted. */
+	return json_first(ask->kinds_doc, ask->kinds) == NULL;
 }
 
 /* Writes a short entry for a line that is too long. */

@@ -22,7 +22,7 @@
 #include "serve/skills.h"
 #include "skill/skill.h"
 
-#define MIN_WORD 4 /* least number of characters of an id */
+#define MIN_WORD 4 /* shortest beginning of an id that is accepted */
 
 static void records_freep(struct records **r)
 {
@@ -192,7 +192,7 @@ static int fail_unknown(const char *word, struct ssb_error *err)
 }
 
 struct run_search {
-	char id[RUN_ID_SIZE]; /* the first one found */
+	char id[RUN_ID_SIZE]; /* id of the first run that was found */
 	size_t n;
 	size_t most; /* the search ends after this many */
 };

@@ -69,7 +69,7 @@ struct records_ask {
 	const struct json_doc *kinds_doc;
 	const struct json_node *kinds; /* an array of words; NULL: all */
 	bool violations;               /* only violations */
-	size_t room;                   /* bytes of JSON */
+	size_t room;                   /* most bytes of JSON */
 };
 
 struct records_page {

@@ -17,8 +17,8 @@
 #include "serve/records_priv.h"
 #include "serve/uri.h"
 
-#define LOOK_MS    200  /* between looks at records that a client has subscribed to */
-#define IDLE_MS    1000 /* between checks whether runs are still running */
+#define LOOK_MS    200  /* time between checks of records that a client has subscribed to */
+#define IDLE_MS    1000 /* time between checks whether runs are still running */
 #define CHANGED_MS 500  /* several new runs are reported as one change of the list */
 
 struct followed_run {
@@ -155,7 +155,7 @@ static void take_event(void *arg, const struct inotify_event *e)
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
 		return;
 	}
-	/* The record is moved into its own directory later. This creates no other run. */
+	/* A record is moved into its own directory later. That directory is not a new run. */
 	if ((e->mask & IN_CREATE) != 0 && is_known(l, entry.id)) {
 		return;
 	}

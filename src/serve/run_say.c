@@ -289,7 +289,8 @@ static void put_result(struct buf *out, const struct job_end *end, const struct 
 	json_close(&j, '}');
 }
 
-/* Returns true if the time limit of the call ended the run. The shorter of two limits is used. */
+/* Returns true if the time limit of the call ended the run. If the skill's own limit was shorter,
+ * the run ended before this limit. */
 static bool ended_by_call(const struct ssb_result *r, const struct narrow *narrow)
 {
 	return narrow->max_seconds > 0 && r->duration_us / 1000000 >= narrow->max_seconds;
@@ -380,7 +381,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	mcp_tool_done(c, text.data, json.data, !good);
 }
 
-/* Returns what to do about the error, if its text does not say so. */
+/* Returns what to do about an error whose own text does not say it. */
 static const char *fix_for(const struct ssb_error *err)
 {
 	if (strcmp(err->where, "session") == 0) {

@@ -25,8 +25,8 @@
 #include "serve/records.h"
 #include "serve/skills.h"
 
-#define ENDING_MS 30000 /* for canceled runs to end; job.c then kills the rest */
-#define TTL_MS    5000  /* for a list in a client's cache: skills can be added and removed */
+#define ENDING_MS 30000 /* time for canceled runs to end; job.c then kills the rest */
+#define TTL_MS    5000  /* how long a client may cache a list: skills can be added and removed */
 
 static const char INSTRUCTIONS[] =
         "SkillSandbox runs skills of its owner in a sandbox that gives each only what its "

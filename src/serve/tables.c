@@ -7,7 +7,7 @@
 #include "serve/serve.h"
 #include "session/policy.h"
 
-#define LIST_MS 5000 /* for planning all skills: clients wait for their list of tools */
+#define LIST_MS 5000 /* limit for planning all skills: a client waits for its list of tools */
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 

@@ -244,8 +244,8 @@ void tool_get_trace(void *app, struct mcp_call *c)
 		fail_open(c, &err);
 		return;
 	}
-	/* Checked before the lines are read, so that lines that are added later are on a next
-	 * page. */
+	/* Checked before the lines are read: if the run adds lines meanwhile, the answer must say
+	 * that there may be a next page. */
 	bool live = run_file_live(r.file.fd);
 	json_open(&j, '{');
 	records_put_run(&r, &j);
