@@ -52,7 +52,7 @@ void mcp_call_away(struct mcp_call *c, struct buf *to)
 	away.call = c;
 	away.to = to;
 	c->out = &away.out;
-	c->task = NULL; /* only the server may change tasks */
+	c->task = NULL; /* the child must not change the task: only the server may */
 	c->on_cancel = NULL;
 }
 

@@ -78,7 +78,7 @@ static void accept_client(void *arg, uint32_t events)
 
 struct http_place {
 	struct address address;
-	char host[64]; /* as it is written in a URL */
+	char host[64]; /* the form for a URL: an IPv6 address has brackets */
 	uint16_t port;
 };
 

@@ -86,7 +86,7 @@ struct http_conn {
 	uint64_t sent;              /* bytes sent so far */
 	uint64_t promised;          /* value that `sent` must have reached when `slow` fires */
 	struct http_stream *stream; /* NULL: none */
-	struct mcp_peer *peer;      /* for its modern requests; NULL: none yet */
+	struct mcp_peer *peer;      /* the sender of its modern requests; NULL: none yet */
 	struct loop_timer *phase;   /* time limit of the current state, or the next keep-alive */
 	struct loop_timer *slow;    /* fires if the client does not read our bytes */
 	struct loop_timer *later;
@@ -138,10 +138,10 @@ struct http_event {
 struct http_stream {
 	struct mcp_out to; /* must be the first member */
 	struct mcp_http *http;
-	struct http_conn *conn;       /* NULL: the connection is lost */
-	struct mcp_peer *peer;        /* of the session, or of the connection */
+	struct http_conn *conn; /* NULL: the connection is lost */
+	struct mcp_peer *peer;  /* peer of the session or, in the modern era, of the connection */
 	struct http_session *session; /* NULL: modern era */
-	LIST_ENTRY(http_stream) link; /* in the session's list, newest first */
+	LIST_ENTRY(http_stream) link; /* links the session's streams, newest first */
 	uint64_t number;              /* number of the stream in the session */
 	uint64_t events;              /* number of events sent so far */
 	/* Number of the last event that was dropped because it did not fit; 0: none. */

@@ -38,7 +38,7 @@ struct mcp_server {
 
 struct mcp_peer {
 	struct mcp_server *server;
-	LIST_ENTRY(mcp_peer) link; /* in the server's list, until the peer is gone */
+	LIST_ENTRY(mcp_peer) link; /* links the server's peers, until this peer is gone */
 	unsigned refs;             /* one for its owner, one for each call */
 	bool gone;
 	char *principal;
@@ -73,7 +73,7 @@ enum mcp_call_phase {
 struct mcp_call {
 	struct mcp_server *server;
 	struct mcp_peer *peer;
-	LIST_ENTRY(mcp_call) link; /* in the peer's list */
+	LIST_ENTRY(mcp_call) link; /* links the peer's calls */
 	struct mcp_out *out;       /* NULL: the client is gone or has its answer */
 	struct mcp_message m;
 	enum mcp_era era;

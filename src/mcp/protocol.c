@@ -15,7 +15,7 @@
 static const struct {
 	const char *name;
 	bool modern;
-	bool resumes; /* its clients resume a stream that has not ended */
+	bool resumes; /* clients of this version resume a stream that has not ended */
 } VERSIONS[] = {
 	{ MCP_LATEST, true, true },     { MCP_LATEST_LEGACY, false, true },
 	{ "2025-06-18", false, false }, { "2025-03-26", false, false },

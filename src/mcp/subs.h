@@ -17,7 +17,7 @@ struct mcp_peer;
 struct subs;
 
 struct subs *subs_new(void);    /* NULL: out of memory */
-void subs_free(struct subs *s); /* only after all calls have ended; accepts NULL */
+void subs_free(struct subs *s); /* must be called after all calls have ended; accepts NULL */
 
 /* Handlers of the protocol's methods: the first two are MCP_LEGACY, the third is MCP_MODERN. */
 mcp_handler subs_subscribe, subs_unsubscribe, subs_listen;

@@ -198,7 +198,7 @@ int approve_put(struct approve_case *k, const struct approve_items *asked)
 	k->rounds++;
 	approve_state(&state, k, asked);
 	if (text.failed || params.failed || state.failed) {
-		return -1; /* the owner would approve text that is not shown */
+		return -1; /* if the text were cut, the owner would approve what is not shown */
 	}
 	approve_key(k->rounds, key);
 	mcp_ask(k->call, key, "elicitation/create", params.data);

@@ -45,7 +45,7 @@ static bool read_pipe(struct child_pipe *p)
 static void on_pipe(void *arg, uint32_t events)
 {
 	(void)events;
-	(void)read_pipe(arg); /* only once, so that other children get their turn */
+	(void)read_pipe(arg); /* reads only once, so that other children get their turn */
 }
 
 bool child_pipe_ended(const struct child *c, size_t pipe)

@@ -32,7 +32,7 @@ struct child_wish {
 
 struct child_pipe {
 	struct child *child;
-	int fd; /* -1: it has ended */
+	int fd; /* -1: the pipe has ended */
 	struct loop_watch *watch;
 };
 

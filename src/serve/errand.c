@@ -34,7 +34,7 @@ static const char *const WHY[ERRAND_FATES] = {
 
 struct errand {
 	struct errands *all;
-	struct errand *next; /* in the queue, or among those that are running */
+	struct errand *next; /* the next errand in the queue, or in `running` */
 	struct errand_wish wish;
 	char *who;
 	enum errand_fate fate; /* ERRAND_DONE until the fate is known */
@@ -47,7 +47,7 @@ struct errand {
 
 struct errands {
 	struct serve *serve;
-	struct errand *queue; /* the oldest first */
+	struct errand *queue; /* the oldest errand first */
 	struct errand *running;
 	size_t n_running; /* running errands that are waited for */
 	struct loop_timer *pump;

@@ -18,8 +18,8 @@ enum errand_fate {
 	ERRAND_CANCELED,
 	ERRAND_UNSTARTED, /* there was no process or no memory for it */
 	ERRAND_LATE,
-	ERRAND_LARGE,   /* it returned too many bytes */
-	ERRAND_CRASHED, /* its process ended without an answer */
+	ERRAND_LARGE,   /* the errand returned too many bytes */
+	ERRAND_CRASHED, /* the process ended without an answer */
 	ERRAND_UNDONE,  /* `after` failed; the bytes were sent */
 	ERRAND_FATES,
 };

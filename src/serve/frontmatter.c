@@ -127,7 +127,7 @@ static void put_node(struct json *j, const struct ynode *n, const char **ret_bad
 				*ret_bad = "its frontmatter has characters that are not visible";
 			}
 		}
-		put_node(j, c, ret_bad); /* at most MAX_YAML_DEPTH deep */
+		put_node(j, c, ret_bad); /* the recursion is at most MAX_YAML_DEPTH deep */
 	}
 	json_close(j, n->kind == YNODE_MAP ? '}' : ']');
 }

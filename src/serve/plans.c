@@ -315,7 +315,7 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 	assert(w->skill != NULL);
 	make_key(w, key);
 	policy_key(p->serve,
-	           policy); /* before planning, so that a later change is noticed next time */
+	           policy); /* read before planning, so that a later change is noticed next time */
 	struct kept_plan *k = find_place(p, key);
 	bool same = k->plan != NULL && memcmp(k->key, key, sizeof(key)) == 0;
 	if (!same || diags != NULL || !is_fresh(k, w->skill, policy)) {

@@ -28,7 +28,7 @@ struct followed_run {
 
 struct records_live {
 	struct serve *serve;
-	struct runs dir; /* only its fd is used */
+	struct runs dir; /* only dir.fd is used */
 	int fd;          /* inotify */
 	struct loop_watch *watch;
 	struct loop_timer *look;

@@ -23,7 +23,7 @@ struct resource_list {
 	struct json *j;
 	size_t n;
 	char last[MAX_CURSOR + 1]; /* position of the last entry */
-	int64_t after_mtime;       /* only runs after this position */
+	int64_t after_mtime;       /* list only runs after this position */
 	const char *after_id;
 	bool more;
 };

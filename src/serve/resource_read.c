@@ -20,7 +20,7 @@
 struct resource_reading {
 	struct serve *s;
 	struct mcp_call *c;
-	const char *uri; /* as the client wrote it */
+	const char *uri; /* the address as the client wrote it */
 	const char *name;
 	uint64_t from; /* where the page begins */
 };

@@ -57,7 +57,7 @@ static void show_members(struct json *j, const struct json_doc *doc, const struc
 		if (object) {
 			json_key(j, n->key);
 		}
-		show_value(j, doc, n); /* at most MAX_JSON_DEPTH deep */
+		show_value(j, doc, n); /* the recursion is at most MAX_JSON_DEPTH deep */
 	}
 	json_close(j, object ? '}' : ']');
 }

@@ -145,7 +145,7 @@ static void on_ended(void *arg, const struct job_end *end)
 	struct mcp_call *c = r->call;
 
 	mcp_on_cancel(c, NULL, NULL);
-	run_news_free(r->news); /* before the call, which the news borrows */
+	run_news_free(r->news); /* freed before the call ends, because the news borrows it */
 	r->news = NULL;
 	loop_untimer(&r->task);
 	if (end->ran && end->result.violations > 0) {

@@ -10,8 +10,8 @@
 
 enum clerk_task_kind {
 	CLERK_LOOK, /* read the state of the session and its ancestors */
-	CLERK_USED,
-	CLERK_END, /* CLERK_USED, and record the end of the run */
+	CLERK_USED, /* report the usage of the run */
+	CLERK_END,  /* do CLERK_USED, and record the end of the run */
 };
 
 struct clerk_task {

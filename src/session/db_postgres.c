@@ -36,7 +36,7 @@ struct pg_db {
 	int64_t locked_us; /* when it got the lock, by the server's clock; 0: no lock yet */
 	int epoll;         /* -1: not listening */
 	int event;
-	struct pg_notify *next; /* not taken yet */
+	struct pg_notify *next; /* news that db_news() has not returned yet */
 	bool missed;            /* a connection was lost while listening */
 };
 

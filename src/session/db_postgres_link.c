@@ -318,7 +318,7 @@ void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n)
 			p->values[i] = v->s;
 			p->lengths[i] = (int)v->n;
 		} else {
-			p->types[i] = 0; /* the server infers it */
+			p->types[i] = 0; /* the server infers the type */
 			p->values[i] = NULL;
 			p->lengths[i] = 0;
 		}

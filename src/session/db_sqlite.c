@@ -36,7 +36,7 @@ struct sqlite_db {
 	uint64_t asked_us; /* when the wait for a lock began */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
-	bool busy[DB_STATEMENTS]; /* its rows are being read now */
+	bool busy[DB_STATEMENTS]; /* the rows of the statement are being read now */
 };
 
 /* `db` is the first member of its store. */
@@ -406,7 +406,7 @@ static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Processes that open a new file at the same time all want to change its mode, and SQLite
+/* Processes that open a new file at the same time all want to change its journal mode, and SQLite
  * does not call the busy handler for that. */
 static int enter_wal(struct sqlite_db *s, struct ssb_error *err)
 {

@@ -313,7 +313,7 @@ static struct verdict of_meter(const struct session *s, enum session_meter m, ui
 		                 session_meter_name(m), meter_text(m, now, a),
 		                 meter_text(m, l->max, b));
 	}
-	v.tells = nearly; /* also if the meter passed alert_at and the limit in one step */
+	v.tells = nearly; /* true even if the meter passed alert_at and the limit in one step */
 	return v;
 }
 

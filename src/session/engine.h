@@ -17,7 +17,7 @@ struct session {
 	char reason[SESSION_REASON];
 	char blocked[SESSION_REASON]; /* why no further action is allowed; "": not blocked */
 	int64_t created_us;           /* wall clock */
-	int64_t ended_us;             /* 0: not over */
+	int64_t ended_us;             /* 0: the session is not over */
 	int64_t until_us; /* when the session is over: the time until which its runs may continue */
 	micros spent;
 	micros reserved;  /* sum of open reservations */

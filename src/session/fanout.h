@@ -10,9 +10,9 @@ struct target {
 	struct session_run run;
 	int sock;     /* -1: there is no keeper, or it accepts no further client */
 	int init;     /* pidfd; -1: unknown, or dead */
-	bool unsure;  /* only its keeper knows whether the request concerns it */
+	bool unsure;  /* only the keeper knows whether the request concerns this run */
 	bool other;   /* the keeper answered that its run is not in the session */
-	bool silent;  /* its keeper did not answer */
+	bool silent;  /* the keeper did not answer */
 	bool gone;    /* no process listens on the socket */
 	bool foreign; /* belongs to another owner; its keeper gets the request from the store */
 	bool heard;

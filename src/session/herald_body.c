@@ -13,7 +13,7 @@
 #include "session/herald.h"
 
 /* Limits in bytes. Receivers count characters, and a text never has more characters than bytes. */
-#define SLACK_TEXT    3000 /* for a section, and for the message */
+#define SLACK_TEXT    3000 /* of a section, and of the whole message */
 #define SLACK_FIELD   2000
 #define PAGER_SUMMARY 1024
 #define PAGER_SOURCE  255

@@ -27,7 +27,7 @@
 
 #define LEASE_MS 60000
 #define HOLD_MS  40000 /* a request that begins later may end after the lease */
-#define POST_MS  (HERALD_REQUEST_MS + 2000) /* after this time a child is killed */
+#define POST_MS  (HERALD_REQUEST_MS + 2000) /* a child that takes longer is killed */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* maximum delay until a new message is seen */
 #define TAKES    256 /* messages taken from the outbox in one turn */
@@ -200,7 +200,7 @@ static int take_due(struct herald *h, struct ssb_error *err)
 		}
 		h->n++;
 		if (h->n > MAX_NOTIFY_HELD) {
-			let_go(h, in_the_way(h)); /* this may drop the new message */
+			let_go(h, in_the_way(h)); /* the dropped message may be the new one */
 		}
 		if (start_waiting(h, err) != 0) {
 			return -1;

@@ -308,7 +308,7 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 static int wait_ms(const struct keeper *k)
 {
 	uint64_t now = clock_ms();
-	uint64_t at = now + STORE_MS; /* so that late clients are dropped in time */
+	uint64_t at = now + STORE_MS; /* not later, so that late clients are dropped in time */
 	int64_t left_us = k->word.deadline_us - clock_wall_us();
 
 	if (!k->given && !k->end_stored) {

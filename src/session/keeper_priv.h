@@ -42,7 +42,7 @@ struct keeper {
 	int listen;
 	int init; /* pidfd; -1: none yet, or dead */
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
-	/* for the store */
+	/* the exchange with the store */
 	struct clerk_word word; /* the last answer that has `stored` set */
 	struct clerk_task task; /* task that was given last */
 	bool given;             /* the task has no answer yet */
@@ -52,7 +52,7 @@ struct keeper {
 	uint64_t lost_at;  /* the time since which the store has not answered; 0: it answers */
 	bool placed_due;   /* the place of the run must still be recorded */
 	bool look_due;
-	/* for the run */
+	/* the state of the run */
 	bool paused; /* the session is paused */
 	uint64_t paused_at;
 	bool held; /* paused because the store is lost */
@@ -61,7 +61,7 @@ struct keeper {
 	bool killing;
 	uint64_t force_at; /* time at which the keeper itself kills the init */
 	uint64_t expired_at;
-	/* for the end */
+	/* the end of the run */
 	bool dead; /* every process of the run is dead */
 	bool over; /* the run is dead, and nothing more will be reported */
 	uint64_t over_at;

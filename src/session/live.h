@@ -26,7 +26,7 @@ enum live_answer { LIVE_HEARD, LIVE_DONE, LIVE_REFUSED, LIVE_OTHER };
 struct live_request {
 	uint32_t version;
 	uint32_t op;
-	uint64_t grace_ms; /* for a kill: time between SIGTERM and SIGKILL */
+	uint64_t grace_ms; /* used for a kill: time between SIGTERM and SIGKILL */
 	/* The request concerns the run only if the run is in this session or in a descendant; the
 	 * keeper knows its session and all ancestors. "": any session. */
 	char session[SESSION_ID];

@@ -35,7 +35,7 @@ bool decimal_parse(const char *s, size_t len, struct decimal *ret);
 enum decimal_fit {
 	DECIMAL_EXACT,
 	DECIMAL_FINER, /* *ret is rounded up to a whole number */
-	DECIMAL_MORE,  /* more than max; *ret is untouched */
+	DECIMAL_MORE,  /* the value is more than `max`; *ret is untouched */
 };
 
 /* Computes d x factor as a whole number up to `max`. */

@@ -12,7 +12,7 @@
 #define SESSION_NO_LIMIT UINT64_MAX
 
 struct session_limit {
-	uint64_t max; /* in the unit of the meter (ms for seconds); SESSION_NO_LIMIT: none */
+	uint64_t max; /* in the meter's unit (times are in ms); SESSION_NO_LIMIT: none */
 	enum session_act act;
 };
 
@@ -62,8 +62,8 @@ struct session_policy {
 	/* kill_switch */
 	bool kill_enabled; /* false: a kill becomes a block, except for the owner's own kill */
 	uint64_t grace_ms;
-	enum session_act
-	        on_store_loss; /* of runs: ACT_KILL, ACT_PAUSE, or ACT_LOG (they continue) */
+	/* What happens to the runs: ACT_KILL, ACT_PAUSE, or ACT_LOG (they continue). */
+	enum session_act on_store_loss;
 	struct session_notify *notify;
 	size_t n_notify;
 	/* audit */

@@ -11,7 +11,7 @@
  * was read. */
 struct policy_draft {
 	struct session_policy p;
-	enum session_act on_threshold; /* for thresholds that have no on_threshold of their own */
+	enum session_act on_threshold; /* applies to thresholds without their own on_threshold */
 };
 
 /* Fills `d`, which must contain the defaults, from the root of a file. Adds every finding to the

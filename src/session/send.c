@@ -21,8 +21,8 @@
 #include "session/store.h"
 
 #define QUIET_MOST 256 /* most rows that advance without a request in one send_take() */
-#define SEND_LINES 500 /* lines of one request; see read_part() */
-#define AGAIN_US   (INT64_C(1000) * 1000) /* between requests, unless the session is over */
+#define SEND_LINES 500 /* most lines of one request; see read_part() */
+#define AGAIN_US   (INT64_C(1000) * 1000) /* wait between requests, unless the session is over */
 
 enum send_state { SENDING, ALL_SENT };
 
@@ -53,7 +53,7 @@ int send_wake(struct call *c, const struct row *row, struct ssb_error *err)
 	}
 	c->notify = true;
 	if (!session_is_over(row->s.state)) {
-		return 0; /* its rows are never closed before the session is over */
+		return 0; /* rows are never closed before the session is over */
 	}
 	return db_run(c->ss->db, "UPDATE sends SET state = 0 WHERE session = $1 AND state = 1",
 	              DB_ARGS(DB_I(row->n)), NULL, NULL, err);

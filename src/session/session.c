@@ -63,7 +63,7 @@ static int open_db(const struct owner *o, struct db **ret, struct ssb_error *err
 		return ssb_fail(err, SSB_E_LIMIT, ENAMETOOLONG, "store", "'%s/sessions.db'",
 		                o->state_dir);
 	}
-	auto_fd dir = file_mkdirs(o->state_dir); /* this may be the owner's first command */
+	auto_fd dir = file_mkdirs(o->state_dir); /* the owner's first command makes the directory */
 	if (dir < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "store", "make '%s'", o->state_dir);
 	}

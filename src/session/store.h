@@ -66,13 +66,13 @@ struct row {
 	uint64_t seq;       /* number of the next line; `hash` is the hash of the line before */
 	uint64_t mono;
 	uint8_t hash[SHA256_BYTES];
-	struct buf lines; /* new lines for its exports */
-	uint64_t first;   /* number of the first of `lines` */
-	bool dirty;       /* must be saved */
+	struct buf lines; /* new ledger lines that must be exported */
+	uint64_t first;   /* number of the first line in `lines` */
+	bool dirty;       /* the row must be saved */
 	bool entered;     /* the ledger of this session has new lines */
 	bool restated;    /* state and reason must be saved, too */
 	bool changed;     /* the session entered another state */
-	bool acts; /* its state changed by itself, not with an ancestor, so its runs must be told */
+	bool acts; /* the state did not change with an ancestor's state, so its runs must be told */
 };
 
 struct session_store {
@@ -105,7 +105,7 @@ struct call {
 	struct row *decided;
 	struct verdict verdict;
 	struct row *expired; /* the session that expired during this call */
-	bool by_owner;       /* this is the owner's kill, which has its own grace */
+	bool by_owner;       /* a change by the owner; a kill has owner_grace_ms */
 	uint64_t owner_grace_ms;
 	bool notify;
 	char warning[SESSION_REASON];

@@ -17,8 +17,8 @@ struct tally_part {
 };
 
 struct tally {
-	struct tally_part open;  /* not reported yet */
-	struct tally_part taken; /* being reported */
+	struct tally_part open;  /* usage that is not reported yet */
+	struct tally_part taken; /* the report on its way to the store */
 	uint64_t seen[SESSION_METERS];
 	/* Contacted names. The store has the names in [0, known); the names in [known, taken_names)
 	 * are being reported. */
@@ -28,8 +28,8 @@ struct tally {
 	size_t taken_names;
 	bool is_taken;
 	bool again;      /* `taken` must be reported again */
-	uint64_t report; /* the number of `taken` */
-	bool urgent;     /* must be reported at once */
+	uint64_t report; /* number of the report `taken` */
+	bool urgent;     /* `open` must be reported at once */
 	const char *list[MAX_TALLY_NAMES];
 };
 
