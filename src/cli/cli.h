@@ -21,11 +21,11 @@ enum exit_status {
 	EXIT_FINDINGS = 1,
 	EXIT_USAGE = 2,        /* the command line is wrong */
 	EXIT_INCOMPLETE = 3,   /* audit verify: all records are good, but the end is missing */
-	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds */
+	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds was reached */
 	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
 	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
 	EXIT_NOT_FOUND = 127,  /* the entrypoint does not exist */
-	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb */
+	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb was exceeded */
 };
 
 /* Returns the exit status for the error. `named_program` matters only if a file was not found. If
@@ -59,7 +59,7 @@ enum cli_flag {
 	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
 	FLAG_SARIF,
-	FLAG_SESSION, /* this flag and all after it have a value */
+	FLAG_SESSION, /* FLAG_SESSION and all flags after it have a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
 	FLAG_UNTIL,
@@ -94,7 +94,7 @@ enum cli_flag {
 	FLAG_END,
 };
 
-#define MAX_BEST_EFFORT 8 /* for warnings only; the library gets all of them */
+#define MAX_BEST_EFFORT 8 /* layers that warnings can name; the library gets all of them */
 
 /* One command line, parsed. */
 struct request {
@@ -106,7 +106,7 @@ struct request {
 	const char *values[FLAG_END - FLAG_FIRST]; /* values of the flags that have one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
 	size_t n_best_effort;
-	char *skills[MAX_SERVED]; /* of --skills, --against; borrowed */
+	char *skills[MAX_SERVED]; /* values of --skills and --against; borrowed */
 	size_t n_skills;
 	struct owner owner; /* loaded by request_owner() */
 };
@@ -124,7 +124,7 @@ static inline const char *request_value(const struct request *r, enum cli_flag f
 
 struct command {
 	const char *name;     /* one word, or two: "audit show" */
-	const char *operands; /* for the help text */
+	const char *operands; /* shown in the help text */
 	const char *summary;
 	uint64_t bit;
 	bool mixed;                    /* options may follow operands */

@@ -11,11 +11,11 @@
 #include "skillsandbox.h"
 
 struct option_row {
-	const char *name;  /* without the dashes */
+	const char *name;  /* written without the dashes */
 	char letter;       /* 0: none */
 	const char *arg;   /* the help text's name for the value; NULL: the option takes no value */
 	int id;            /* identifies the option for the handler */
-	const char *value; /* for an option that takes no value: the value that its handler gets */
+	const char *value; /* what the handler gets if the option takes no value */
 	uint64_t commands; /* bits of the commands that accept the option */
 	const char *help;
 };
@@ -27,14 +27,14 @@ typedef int option_handler(void *ctx, const struct option_row *row, const char *
 struct option_parse {
 	const struct option_row *rows;
 	size_t n_rows;
-	uint64_t command; /* one bit; a row without it is an unknown option */
+	uint64_t command; /* its bit; to this command, rows without the bit are unknown */
 	bool mixed;       /* options may follow operands */
 	option_handler *handler;
 	void *ctx;
 };
 
 struct operands {
-	char **v; /* into argv: borrowed, NULL-terminated */
+	char **v; /* points into argv: borrowed, NULL-terminated */
 	int n;
 	bool dashes; /* a "--" came before the first operand */
 };

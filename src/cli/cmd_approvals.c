@@ -22,7 +22,7 @@
 struct approval_row {
 	const struct lock *lock;
 	const char *state; /* "holds", "changed", "expired", "used", "gone", "unreadable" */
-	const char *why;   /* for "unreadable"; else "" */
+	const char *why;   /* the reason if "unreadable"; else "" */
 	struct ssb_error err;
 };
 

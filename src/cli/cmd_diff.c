@@ -13,7 +13,7 @@
 #include "consent/consent.h"
 #include "policy/owner.h"
 
-#define MAX_FILES_SHOWN 8 /* files whose lines are shown */
+#define MAX_FILES_SHOWN 8 /* most files whose lines are shown */
 
 /* Has the manifest changed since the approval? This must be asked for a manifest in the owner's
  * settings, because the comparison of the skill's files does not include it. */

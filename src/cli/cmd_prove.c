@@ -8,8 +8,8 @@
 #include "cli/say.h"
 
 static const struct {
-	const char *word; /* in the table */
-	const char *name; /* in JSON */
+	const char *word; /* shown in the table */
+	const char *name; /* written to JSON */
 	enum say_colour colour;
 } OUTCOMES[] = {
 	[SSB_PROBE_HELD] = { "held      ", "held", SAY_GREEN },

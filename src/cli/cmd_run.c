@@ -34,7 +34,7 @@
 /* A separate process follows the record and writes to standard error, so that the run never waits
  * for a slow reader. */
 struct watcher {
-	pid_t pid; /* of the watching process; 0: none */
+	pid_t pid; /* pid of the watching process; 0: none */
 };
 
 /* Writes a carriage return before each newline if our terminal is raw. It is raw while the skill
@@ -173,8 +173,8 @@ static void keep_record(void *arg, int record)
 	((struct otel_export *)arg)->record = reopen_record(record);
 }
 
-/* Borrows q->owner. If the owner's environment variables are wrong, it prints a warning and nothing
- * is exported. */
+/* Prepares the export of the run. Borrows q->owner. If the owner's environment variables are wrong,
+ * prints a warning, and nothing is exported. */
 static void otel_begin(struct otel_export *o, struct run_request *q)
 {
 	struct ssb_error err = { 0 };
@@ -347,8 +347,8 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	if (owner == NULL) {
 		return request_fail(r, &err, exit_status_of(&err, true));
 	}
-	/* Counts this run, because an approval may be for a number of runs. It also marks the copy
-	 * of the files as used for as long as this run may take. */
+	/* consent_use() counts this run, because an approval may be for a number of runs. It also
+	 * marks the copy of the files as used until the latest time at which this run can end. */
 	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}

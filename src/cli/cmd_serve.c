@@ -17,7 +17,7 @@
 #include "serve/serve.h"
 
 #define TOKEN_BYTES    32
-#define SHORT_TOKEN    16 /* bytes that a token from the environment should have */
+#define SHORT_TOKEN    16 /* a token from the environment with fewer bytes causes a warning */
 #define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
 
 static void on_listening(const char *where)

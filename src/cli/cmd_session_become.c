@@ -13,7 +13,7 @@
 #include "cli/session_cli.h"
 
 #define OWNER      "by the owner" /* reason for the record if none is given */
-#define PATIENCE_S 1              /* seconds; then a kill goes on without the store */
+#define PATIENCE_S 1 /* seconds that a kill waits for the store before it acts without it */
 
 static const struct {
 	unsigned bit;

@@ -28,14 +28,15 @@ struct setup {
 	const struct setup_client *client;
 	bool project;
 	bool removing;
-	bool editing;              /* no command does it: the file is edited here */
-	char *program;             /* path of the client's program; NULL: not found */
-	struct string_list server; /* this program, "serve", "--skills", DIR, ... */
+	bool editing;  /* the client has no command for this: its file is edited here */
+	char *program; /* path of the client's program; NULL: not found */
+	struct string_list
+	        server; /* the server's words: this program, "serve", "--skills", DIR, ... */
 	char *file;
 	bool existed;
 	mode_t mode;
 	struct buf before; /* the file, or the list that the client printed */
-	struct buf after;  /* the file, if it is edited here */
+	struct buf after;  /* the new text of the file, if it is edited here */
 	struct json_doc doc;
 	const struct json_node *entry; /* our server in `doc`; NULL: none */
 };
@@ -296,7 +297,7 @@ static const char *find_own_option(const struct string_list *words)
 	return NULL;
 }
 
-/* Compares the entry with what is asked for. *ret_done: nothing has to change. */
+/* Compares the entry with what is asked for. *ret_done is true if nothing has to change. */
 static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list words = { 0 };
@@ -401,7 +402,8 @@ static void put_step(const struct setup *s, enum setup_step step, struct buf *ou
 	buf_addc(out, '\n');
 }
 
-/* Shows the changes of the file; or the entry that goes, and the commands. */
+/* Shows what will change: the lines of the file that is edited here; or the entry that is removed,
+ * and the client's commands that will be run. */
 static int show_change(const struct setup *s)
 {
 	enum setup_step steps[2];

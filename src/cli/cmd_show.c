@@ -10,7 +10,7 @@
 #include "cli/say.h"
 #include "report/overview.h"
 
-#define SHOWN_ITEMS 20 /* items of each group without -v */
+#define SHOWN_ITEMS 20 /* items shown of each group without -v */
 
 static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_DENIED] = "denied",

@@ -18,14 +18,14 @@
 #include "cli/say.h"
 
 #define TICK_MS    100
-#define IDLE_TICKS 10 /* idle ticks without a supervisor, then the run is over */
+#define IDLE_TICKS 10 /* a run without a supervisor is over after this many idle ticks */
 
 struct followed {
 	int fd;
 	struct reader in;
 	char id[RUN_ID_SIZE];
 	unsigned idle;
-	bool ended; /* its signature was read */
+	bool ended; /* the signature at the end of the record was read */
 };
 
 struct watch {

@@ -84,7 +84,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 	struct consent_decision *d = &a->decision;
 	struct plan_consent consent = consent_input_plan(&d->input);
 
-	if (d->dry) { /* shown to programs that run the skill by other means */
+	if (d->dry) { /* the plan is for programs that run the skill by other means */
 		consent.state = consent_state_name(d->found.state);
 	}
 	if (decide_plan(a, &consent, err) != 0) {

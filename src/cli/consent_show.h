@@ -34,7 +34,7 @@ int consent_view_decline(struct consent_view *v, size_t i);
  * were taken out are declined. */
 int consent_view_input(const struct consent_view *v, struct consent_input *in,
                        struct ssb_error *err);
-size_t consent_view_never(const struct consent_view *v); /* abilities that nothing can grant */
+size_t consent_view_never(const struct consent_view *v); /* counts what nothing can grant */
 
 /* These functions write to standard error. `title` is a text of ours such as "was not approved
  * yet". */

@@ -101,7 +101,7 @@ const struct command *command_find(char *const words[], int *ret_n)
 	return NULL;
 }
 
-/* Opens closed standard streams, because the next file that is opened would get such a number.
+/* Opens closed standard streams: otherwise the next file that is opened would become such a stream.
  * Ignores SIGPIPE, so that a reader that has gone causes an error and does not end this process. */
 static int prepare_streams(void)
 {

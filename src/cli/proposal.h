@@ -16,8 +16,8 @@
 int proposal_place(const struct request *r, const struct owner *o, const char *dir, char **ret,
                    struct ssb_error *err);
 
-/* Writes the skill's directory into a sidecar manifest, and removes it from any other. Must be
- * called before proposal_put(). */
+/* Sets inout->directory to the skill's directory if the manifest will be a sidecar; otherwise
+ * clears it. Must be called before proposal_put(). */
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err);
 

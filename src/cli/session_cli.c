@@ -221,8 +221,8 @@ void session_cli_mail(const struct session_cli *c)
 }
 
 /* Returns whether the decision concerns runs. A change to the state "alert" does not, unless the
- * owner caused it: the owner can resume a session that is in "alert" again afterwards, and this
- * affects its runs. */
+ * owner caused it: if the owner resumes a session that was in "alert" before its pause, it is in
+ * "alert" again, and its runs resume. */
 static bool reaches_runs(const struct decision *d)
 {
 	return d->changed && (d->state != SESSION_ALERT || d->verdict.code == VERDICT_OWNER);

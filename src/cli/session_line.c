@@ -38,8 +38,9 @@ static bool has_value(const struct line *l, const char *name)
 	return json_is(n, JSON_STRING) || json_is(n, JSON_NUMBER);
 }
 
-/* Appends a form. "{name}" in it is replaced by the member `name`, and "{$name}" by a member that
- * is money. The text in "[ ]" is left out unless its member is a string or a number. */
+/* Appends `form` with the values of the line. "{name}" is replaced by the member `name`, and
+ * "{$name}" by a member that is money. The text in "[ ]" is left out unless its member is a string
+ * or a number. */
 static void add_form(struct buf *out, const struct line *l, const char *form)
 {
 	for (; *form != '\0'; form++) {

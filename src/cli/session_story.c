@@ -90,7 +90,7 @@ static void put_action(struct buf *out, const struct line *l)
 	if (settled) {
 		copy_member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
-		json_kmillionths(&j, "cost", 0); /* no cost, or none yet */
+		json_kmillionths(&j, "cost", 0); /* the action has no cost, or none yet */
 	}
 	json_kbool(&j, "blocked", blocked);
 	copy_member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);

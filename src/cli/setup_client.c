@@ -19,7 +19,7 @@
 #include "os/file.h"
 #include "policy/path.h"
 
-static const char SCOPE[] = "user"; /* a word of a command; "project" for a project */
+static const char SCOPE[] = "user"; /* in a command for a project, "project" replaces it */
 
 static const struct setup_client CLIENTS[] = {
 	{ .name = "claude-code",
@@ -131,7 +131,7 @@ int setup_client_command(const struct setup_client *c, enum setup_step step, boo
 	return rc == 0 ? 0 : ssb_fail(err, SSB_E_NOMEM, errno, "", "cannot make the command");
 }
 
-/* `out`: the standard output of the program; -1: ours. Returns 0 or an errno. */
+/* Starts the program. `out` becomes its standard output; -1: ours. Returns 0 or an errno. */
 static int start_program(const char *program, char *const argv[], bool project, int out,
                          pid_t *ret_pid)
 {
@@ -174,7 +174,7 @@ static int wait_for(pid_t pid, const char *program, int *ret_status, struct ssb_
 int setup_client_run(const char *program, const struct string_list *command, bool project,
                      struct buf *out, struct ssb_error *err)
 {
-	/* A file, and not a pipe: nobody has to read while the program runs. */
+	/* The output goes to a file: a pipe would have to be read while the program runs. */
 	auto_fd file = out != NULL ? memfd_create("output", MFD_CLOEXEC) : -1;
 	int status = 0;
 	pid_t pid = -1;

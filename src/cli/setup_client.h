@@ -11,12 +11,12 @@
 
 #define SETUP_SERVER    "skillsandbox" /* name of our server */
 #define SETUP_SECONDS   120
-#define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* of one command */
+#define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* most words of one command */
 
 enum setup_step {
-	SETUP_LIST,   /* prints the servers as JSON; without it the file is read */
-	SETUP_ADD,    /* the server follows */
-	SETUP_REMOVE, /* without it, and for its projects, the file is edited here */
+	SETUP_LIST,   /* prints the servers as JSON; if a client lacks it, its file is read */
+	SETUP_ADD,    /* the words that start our server follow */
+	SETUP_REMOVE, /* if a client lacks it, and in its projects, the file is edited here */
 	N_SETUP_STEPS
 };
 
@@ -24,14 +24,15 @@ struct setup_client {
 	const char *name;
 	const char *program;
 	const char *commands[N_SETUP_STEPS][7];
-	bool replaces;         /* SETUP_ADD replaces an entry; otherwise it fails if there is one */
-	bool adds_json;        /* it takes {"command": PROGRAM, "args": [...]}, and not words */
-	const char *variable;  /* names the directory of the file */
-	const char *otherwise; /* that directory beneath the home, if the variable is not set */
+	bool replaces;        /* SETUP_ADD replaces an entry; otherwise it fails if there is one */
+	bool adds_json;       /* SETUP_ADD takes {"command": PROGRAM, "args": [...]}, not words */
+	const char *variable; /* environment variable that names the directory of `file` */
+	/* Directory of `file` beneath the home, if that variable is not set. */
+	const char *otherwise;
 	const char *file;
 	bool jsonc;          /* a file with "c" after this name is used instead, if there is one */
 	const char *project; /* the file in a project; NULL: projects have none */
-	const char *path[4]; /* of the server's member in the file, or in what SETUP_LIST prints */
+	const char *path[4]; /* names that lead to our server in `file` or SETUP_LIST's output */
 	const char *skills;  /* directory of the client's own skills, beneath the home */
 };
 

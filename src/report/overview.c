@@ -21,7 +21,7 @@
 	 (GROUP_COUNT + 1) * MAX_VIEW_GROUP)
 #define TABLE_SIZE  ((size_t)1 << 16)
 #define TEXT_BYTES  ((size_t)4096)
-#define WHOLE_BYTES ((size_t)1 << 20) /* bytes of a whole text, escaped */
+#define WHOLE_BYTES ((size_t)1 << 20) /* most bytes of a whole text after escaping */
 #define MAX_CLASSES 64
 
 /* The NUL after `a` separates the two texts. */

@@ -64,7 +64,7 @@ struct overview {
 	size_t n_in[BIN_COUNT];
 	size_t n_denied;
 	const char *home; /* the skill's home; valid only while the record is read */
-	uint32_t *table;  /* from hash to index of the item + 1 */
+	uint32_t *table;  /* hash table: index of the item + 1 */
 	struct {
 		int64_t seq;
 		uint32_t item;
@@ -74,12 +74,12 @@ struct overview {
 	struct overview_class *classes;
 	size_t n_classes;
 	uint64_t lines;
-	uint64_t uncounted;             /* attempts beyond the limits */
+	uint64_t uncounted;             /* attempts for which there was no room */
 	uint64_t left_out[GROUP_COUNT]; /* the attempts in `uncounted`, by group */
 	uint64_t unexplained;           /* the denied attempts in `uncounted` */
 	int64_t dropped; /* events that the writer of the record dropped, according to the record */
 	char *dropped_by;   /* as in "3 reads, 76000 other"; NULL: the record does not say */
-	char *lost_layers;  /* for people: the layers that were not on */
+	char *lost_layers;  /* the layers that were not on, as text for people */
 	bool unobserved;    /* the layer `audit` was not on */
 	const char *broken; /* why reading stopped early; NULL: it did not */
 };

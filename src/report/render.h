@@ -13,7 +13,8 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-#define RENDER_MAX ((size_t)16 * 1024 * 1024) /* of one rendered text; a record line is shorter */
+/* Limit of one rendered text; a record line is shorter. */
+#define RENDER_MAX ((size_t)16 * 1024 * 1024)
 
 enum render_group {
 	GROUP_DENIED,

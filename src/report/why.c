@@ -17,7 +17,7 @@ const char *why_remedy(const struct overview_item *i)
 
 void why_json_item(struct json *j, const struct overview_item *i)
 {
-	assert(i->reason != NULL && i->remedy != NULL); /* it is a denial */
+	assert(i->reason != NULL && i->remedy != NULL); /* `i` is a denial */
 	json_open(j, '{');
 	json_kstr(j, "what", i->text);
 	json_kuint(j, "count", i->count);
