@@ -301,7 +301,8 @@ bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 	       consent_fits_files(plan, &l->files);
 }
 
-/* A sweep keeps a copy for a day after its last use. This is enough for all but long runs. */
+/* Makes sure that no sweep removes the copy during a long run. Without this, a sweep removes a copy
+ * one day after its last use. */
 static void hold_copy(const struct owner *o, const struct ssb_plan *plan)
 {
 	struct skill_files files = { 0 };
@@ -468,7 +469,7 @@ int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *
 	if (give_files(o, dir, &g, whole ? shown : &now, err) != 0) {
 		return -1;
 	}
-	(void)snapshot_sweep(o, &unswept); /* if it fails, the next sweep removes them */
+	(void)snapshot_sweep(o, &unswept); /* if this fails, the next sweep removes the copies */
 	return 0;
 }
 

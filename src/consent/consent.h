@@ -28,8 +28,8 @@ struct consent_found {
 };
 
 /* Compares only; changes nothing. `dir` must be real and absolute. An approval that cannot be
- * understood is an error, and so is one of another path that leads to `dir` now if `dir` itself has
- * none. On success the caller must pass *ret to consent_found_done(). */
+ * understood is an error. If `dir` has no approval, but another path that leads to `dir` now has
+ * one, this is an error, too. On success the caller must pass *ret to consent_found_done(). */
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
 /* The same for files that were already read; `tree` is their digest. In every state, ret->now
@@ -40,14 +40,14 @@ void consent_found_done(struct consent_found *f);
 
 /* What the owner decided about a skill, for one run or for every run. All zero: no decision. */
 struct consent_input {
-	const struct lock *lock; /* borrowed; what it declines stays declined; NULL: no approval */
+	const struct lock *lock; /* borrowed; items that it declines stay declined; NULL: none */
 	bool holds;              /* the grants of `lock` are given, too */
 	struct given *given;     /* further grants; owned */
 	size_t n_given;
 	struct string_list declined; /* further items that are declined */
 	char *source;                /* the copy to run from; NULL: the skill's directory */
 	char by[128];                /* who approved it; "": nothing was approved */
-	char at[40];                 /* when; RFC 3339 */
+	char at[40];                 /* when it was approved; RFC 3339 */
 	char tree[DIGEST_TEXT];      /* which files */
 	bool counted;                /* the approval is for a limited number of runs */
 };
@@ -91,13 +91,13 @@ int consent_use(const struct owner *o, const struct ssb_plan *plan, struct ssb_e
 int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb_error *err);
 
 /* The terms of an approval. The plan's refusals and withheld items become grants, except for those
- * that are declined now or were declined in the previous approval. They stay declined until the
- * approval is removed. */
+ * that are declined now or were declined in the previous approval. A declined item stays declined
+ * until the approval is removed. */
 struct consent_terms {
 	const struct string_list *declined; /* may be NULL */
 	const char *by;
 	int64_t expires; /* seconds since the epoch; 0: as the policy file says */
-	int64_t uses;    /* runs; -1: any number */
+	int64_t uses;    /* number of runs; -1: any number */
 	/* If true, only `grants` are granted, not all that the plan lacks. Items that were granted
 	 * for the same bytes before stay granted. */
 	bool some;

@@ -64,7 +64,7 @@ void consent_looked(struct consent_decision *d, struct consent_found *found, boo
 	if (d->pinned && memcmp(d->shown.tree, found->now.tree, sizeof(d->shown.tree)) != 0) {
 		forget_answer(d);
 	}
-	d->input.lock = NULL; /* it may point into d->found, which is freed now */
+	d->input.lock = NULL; /* the lock may be in d->found, which is freed now */
 	consent_found_done(&d->found);
 	d->found = *found;
 	*found = (struct consent_found){ 0 };

@@ -23,7 +23,7 @@ enum consent_step {
 	CONSENT_ASK,  /* ask the owner about d->plan: consent_answered() */
 	CONSENT_KEEP, /* keep the approval in the owner's store: consent_kept() */
 	CONSENT_RUN,  /* d->plan may run */
-	CONSENT_STOP, /* it must not run */
+	CONSENT_STOP, /* the skill must not run */
 };
 
 enum consent_answer {
@@ -43,7 +43,7 @@ struct consent_decision {
 	enum consent_step next;
 	struct consent_found found;
 	bool look_at_all;   /* LOOK must look at all files, because the owner will be asked */
-	bool looked_at_all; /* LOOK did so */
+	bool looked_at_all; /* LOOK has looked at all files */
 	bool copied;        /* the copy to run from is known to exist */
 	bool kept;          /* KEEP has kept an approval */
 

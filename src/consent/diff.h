@@ -13,8 +13,8 @@ enum file_kind { FILE_MANIFEST, FILE_ENTRY, FILE_EXECUTABLE, FILE_CODE, FILE_OTH
 struct file_change {
 	enum change change;
 	enum file_kind kind;
-	const struct skill_file *before; /* borrowed; NULL: added */
-	const struct skill_file *now;    /* borrowed; NULL: removed */
+	const struct skill_file *before; /* borrowed; NULL: the file was added */
+	const struct skill_file *now;    /* borrowed; NULL: the file was removed */
 };
 
 struct diff {
@@ -37,7 +37,7 @@ void diff_text(struct buf *out, const struct diff *d, bool color, size_t most);
 /* The two parts of diff_text(). */
 void diff_asks(struct buf *out, const struct diff *d, bool color);
 void diff_files(struct buf *out, const struct diff *d, bool color, size_t most);
-/* Writes the kinds of the files from number `from` on: "2 code, 5 other". */
+/* Counts the files from index `from` on by their kind, and writes "2 code, 5 other". */
 void diff_kinds(struct buf *out, const struct diff *d, size_t from);
 void diff_json(struct json *j, const struct diff *d);
 

@@ -25,7 +25,7 @@ struct lint_walk {
 	struct lint *out;
 	int top;
 	size_t left; /* bytes that may still be read */
-	bool whole;  /* also files that version control keeps */
+	bool whole;  /* also reads files that version control keeps */
 	bool cut;    /* some files were not read */
 };
 

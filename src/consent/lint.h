@@ -49,11 +49,11 @@ struct lint_finding {
 	char grade;
 	char *file;    /* relative to the skill's directory; hostile bytes */
 	unsigned line; /* 0: the finding is about the whole file */
-	char *text;    /* without bytes that control a terminal */
+	char *text;    /* has no bytes that control a terminal */
 };
 
 struct lint {
-	char *dir;              /* as the caller named it */
+	char *dir;              /* the path as the caller wrote it */
 	char *name;             /* the skill's own name; NULL: none */
 	struct lint_finding *v; /* sorted by file, line and rule */
 	size_t n;

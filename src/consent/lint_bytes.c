@@ -71,8 +71,8 @@ static bool is_native(const char *bytes, size_t len)
 
 /* ---- pickles ---------------------------------------------------------------------- */
 
-/* Returns true if a pickle could contain a name there: after its length, or between "c" and a
- * newline. */
+/* Returns true if the `n` bytes at `at` could be a name in a pickle: they follow their length, or
+ * are between "c" and a newline. */
 static bool is_named(const char *bytes, size_t len, size_t at, size_t n)
 {
 	const unsigned char *b = (const unsigned char *)bytes;
@@ -145,7 +145,8 @@ static bool is_selector(uint32_t cp)
 }
 
 /* Returns true if the character is not shown and has no use in any script or picture. Joiners and
- * direction marks are useful in some texts. A flag made of tags begins with a black flag. */
+ * direction marks are useful in some texts. Tag characters (U+E0001 to U+E007F) are useful only in
+ * the picture of a flag, which begins with a black flag. */
 static bool is_hidden(uint32_t cp, uint32_t before, bool in_flag)
 {
 	if (cp >= 0xe0001 && cp <= 0xe007f) {

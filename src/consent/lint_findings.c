@@ -12,7 +12,7 @@
 #include "base/visible.h"
 #include "consent/lint_priv.h"
 
-#define MAX_TEXT ((size_t)8 * MAX_SCALAR_BYTES) /* bytes of one finding, made visible */
+#define MAX_TEXT ((size_t)8 * MAX_SCALAR_BYTES) /* most bytes of a finding, made visible */
 
 const struct lint_rule LINT_RULES[LINT_IDS] = {
 #define RULE(id, number, name, level, grade, text, remedy)                                         \
@@ -169,7 +169,7 @@ void lint_path(struct buf *out, const struct lint *l, const struct lint_finding 
 	buf_adds(out, f->file);
 }
 
-/* Each rule is given as a reason once, however often it was found. */
+/* Returns true if the same rule was already given as a reason: each rule is given only once. */
 static bool is_repeated(const struct lint *l, size_t i)
 {
 	for (size_t k = 0; k < i; k++) {

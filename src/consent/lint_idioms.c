@@ -224,7 +224,7 @@ struct idiom_scan {
 	struct lint *out;
 	const char *file;
 	enum lint_kind kind;
-	bool payload;            /* the line contains more than words */
+	bool payload;            /* the line contains so much base64 that it is not only words */
 	unsigned line[MEANINGS]; /* first line of a fact, last line of an id; 0: not found */
 };
 

@@ -173,7 +173,7 @@ static size_t find_one(const char *text, size_t len, size_t from, const char *wh
 	return SIZE_MAX;
 }
 
-/* Fast check: usually the line does not contain some letter of the word at all. */
+/* A fast check before the search: most lines lack at least one letter of the word. */
 static bool may_have(const struct lint_line *l, const char *what, size_t n)
 {
 	for (size_t i = what[0] == '^'; i < n; i++) {

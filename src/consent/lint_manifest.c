@@ -153,8 +153,8 @@ static bool runs_later(const char *path)
 }
 
 struct asked_files {
-	bool reads;  /* it can read files of the owner */
-	bool stores; /* it can read places where keys and tokens are kept */
+	bool reads;  /* the skill can read files of the owner */
+	bool stores; /* the skill can read places where keys and tokens are kept */
 };
 
 static void look_at_path(struct lint *l, const struct mtext *t, bool write, const char *file,

@@ -11,7 +11,7 @@
 /* The purpose of a text. */
 enum lint_kind {
 	LINT_CODE,  /* executed */
-	LINT_PROSE, /* for people and models */
+	LINT_PROSE, /* text that people and models read */
 	LINT_DATA,
 };
 
@@ -45,7 +45,7 @@ void lint_idioms(struct lint *l, const char *file, enum lint_kind kind, const ch
 
 /* One line, ready for searching. */
 struct lint_line {
-	const char *low; /* in lower case */
+	const char *low; /* the line in lower case */
 	size_t len;
 	const char *tight; /* `low` without blanks */
 	size_t tight_len;

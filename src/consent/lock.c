@@ -30,7 +30,7 @@
 #define WHERE     "approvals"
 
 /* A process has the lock while it writes a file, even to a slow disk. The server's loop counts uses
- * itself and must not wait for that long. */
+ * itself and must not wait that long, so a count waits only USE_WAIT_MS. */
 #define LOCK_WAIT_MS 5000
 #define USE_WAIT_MS  200
 

@@ -57,7 +57,7 @@ int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, vo
  * name of the approval's file, with or without ".json". */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);
 
-/* Returns true if it is the name of an approval's file, with or without ".json". */
+/* Returns true if `word` is the name of an approval's file, with or without ".json". */
 bool lock_is_name(const char *word);
 
 /* An approval that cannot be understood, so it approves nothing. */
@@ -106,7 +106,7 @@ bool snapshot_fits(const struct skill_files *p);
 	"It is too large to keep a copy. It runs from its own directory, where a change during "   \
 	"a run is noticed, but not prevented."
 /* Copies the files `p` from `dir` to the owner's state directory and checks each byte against its
- * digest. *ret_kept is false if they do not fit. */
+ * digest. *ret_kept is false if the files are too large (snapshot_fits()). */
 int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
                   bool *ret_kept, struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct skill_files *p); /* returns new */

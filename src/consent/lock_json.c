@@ -348,7 +348,7 @@ static void take_uses(struct lock_reader *r, const struct json_node *n)
 	}
 }
 
-#define MEMBERS 15 /* of the whole approval */
+#define MEMBERS 15 /* number of members of an approval */
 
 static void take_all(struct lock_reader *r)
 {

@@ -44,8 +44,8 @@ static bool is_variable(const char *entry, const char *name)
 	return strlen(name) == n && strncmp(name, entry, n) == 0;
 }
 
-/* Returns true if the owner declined it. An item that is withheld until the owner agrees is not
- * declined. */
+/* Returns true if the owner declined the item `what`. An item that is only withheld until the owner
+ * agrees is not declined. */
 static bool is_declined(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_withheld; i++) {

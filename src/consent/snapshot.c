@@ -452,7 +452,7 @@ void snapshot_tidy(const struct owner *o)
 	const time_t now = time(NULL);
 	struct stat st;
 
-	/* A time in the future was set while the clock was wrong. */
+	/* A time in the future does not count: it was set while the clock was wrong. */
 	if (path == NULL || (lstat(path, &st) == 0 && st.st_mtim.tv_sec <= now &&
 	                     st.st_mtim.tv_sec > now - IDLE_SECONDS)) {
 		return;

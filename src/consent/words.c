@@ -52,7 +52,8 @@ static bool is_known(const struct abilities *a, const char *asked)
 	return false;
 }
 
-/* Several refusals may be about one request. If the owner cannot lift one of them, it decides. */
+/* Returns true if the owner cannot allow the request: several refusals may be about it, and at
+ * least one of them cannot be lifted. */
 static bool is_final(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_refusals; i++) {

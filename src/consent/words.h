@@ -63,15 +63,15 @@ int abilities_of(const struct ssb_plan *p, struct abilities *ret);
 void abilities_done(struct abilities *a);
 /* Removes one ability, and sets `worst` for the rest. Returns -1 if out of memory. */
 int abilities_drop(struct abilities *a, size_t i);
-size_t abilities_dangerous(const struct abilities *a); /* how many the owner must agree to */
+size_t abilities_dangerous(const struct abilities *a); /* counts those that need a yes */
 
-#define WORDS_COLUMNS 78 /* if the width of the terminal is not known */
+#define WORDS_COLUMNS 78 /* used if the width of the terminal is not known */
 
 struct words_look {
 	bool color;
 	bool numbered;  /* "  1. ", to choose from; otherwise "  - " */
 	size_t columns; /* fold lines here; 0: WORDS_COLUMNS */
-	size_t most;    /* lines; further places outside the home are only counted; 0: all */
+	size_t most;    /* most lines; further places outside the home are only counted; 0: any */
 };
 
 /* Writes all abilities as lines "  - text"; dangerous ones come first, as "  ! text". Returns the

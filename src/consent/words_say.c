@@ -129,7 +129,7 @@ static int endpoint_parse(const char *value, struct endpoint *ret)
 static const char *protocol_words(const struct endpoint *at)
 {
 	static const struct {
-		const char *said; /* the protocol, or only the ports */
+		const char *said; /* the protocol or, if none is named, the ports */
 		const char *words;
 	} KNOWN[] = { { "/udp", " (UDP)" }, { "/tls", " (TLS)" }, { "/http", " (HTTP)" },
 		      { "443", " (TLS)" },  { "80", " (HTTP)" },  { "22", " (SSH)" },

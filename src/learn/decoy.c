@@ -188,8 +188,8 @@ static int stand_in_add(struct decoys *d, const char *path, const char *target, 
 	return 0;
 }
 
-/* Returns the directory (new) that gets a stand-in when the skill writes `path`: the path itself if
- * it is a directory or its parent may not have one, else its parent. */
+/* Returns the directory (new) that gets a stand-in when the skill writes `path`. This is the parent
+ * directory, or `path` itself if it is a directory or if its parent may not have a stand-in. */
 static char *work_place(const struct owner *o, const char *path, bool is_dir)
 {
 	auto_free char *parent = path_parent(path);

@@ -31,7 +31,7 @@ struct hint_scan {
 	size_t len;
 	unsigned line;
 	unsigned looked; /* how often the whole text was searched */
-	bool prose;      /* this line is not code */
+	bool prose;      /* the current line is not code */
 	bool nomem;
 };
 
@@ -158,7 +158,7 @@ static bool is_host(const char *host, enum host_kind kind)
 	                            : kind == HOST_EXACT && strchr(host, '.') != NULL;
 }
 
-/* `p` is after "://". */
+/* Reads the host at `p`, which is after "://". */
 static void take_host(struct hint_scan *s, const char *p, const char *end, size_t scheme)
 {
 	uint16_t port = SCHEMES[scheme].port;

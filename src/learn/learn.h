@@ -34,7 +34,7 @@ struct learn_setup {
 	const struct owner *owner;
 	const char *dir;             /* real, absolute */
 	char *const *args;           /* may be NULL */
-	struct ssb_options *options; /* from the owner; learn() adds stand-ins and answers */
+	struct ssb_options *options; /* the owner's options; learn() adds stand-ins and answers */
 	bool connect;                /* connect to public hosts for real */
 	/* Called after each round, including the last. */
 	void (*told)(void *arg, const struct learn_round *r);
@@ -45,11 +45,11 @@ struct learn_setup {
 
 struct learned {
 	struct skill_found base; /* the skill, with its manifest before learning */
-	struct needs needs;      /* tried by the skill, and variables that its files mention */
+	struct needs needs;      /* what the skill tried, and variables that its files mention */
 	unsigned rounds;
 	bool settled;    /* the last round showed nothing new */
 	bool canceled;   /* the owner ended learning */
-	int exit_status; /* of the skill in the last round */
+	int exit_status; /* exit status of the skill in the last round */
 };
 
 /* Runs the rounds. Returns -1 if a round could not run; *ret then still contains what was learned

@@ -142,7 +142,7 @@ static int insert_need(struct needs *s, size_t at, const struct need *n)
 	copy.why = n->why != NULL ? strdup(n->why) : NULL;
 	copy.danger = n->danger != NULL ? strdup(n->danger) : NULL;
 	copy.count = times_seen(n);
-	/* Room for 16, 32, 64 ... */
+	/* The array has room for 16, 32, 64, ... needs. */
 	bool full = s->n == 0 || (s->n >= 16 && (s->n & (s->n - 1)) == 0);
 	size_t room = s->n == 0 ? 16 : 2 * s->n;
 	struct need *v = full ? realloc(s->v, room * sizeof(*v)) : s->v;

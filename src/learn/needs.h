@@ -23,8 +23,8 @@ struct need {
 	enum protocol protocol; /* NEED_NETWORK */
 	int profile;        /* NEED_SYSCALL: the smallest enum profile that contains it; -1: none */
 	bool absent;        /* NEED_ENV: asked for, and not set in any run */
-	bool denied;        /* it was tried and refused at least once */
-	bool hint;          /* it was not tried: only the files mention it */
+	bool denied;        /* the need was tried and refused at least once */
+	bool hint;          /* the need was not tried: only the files mention it */
 	bool aimed;         /* NEED_NETWORK: only a datagram socket was connected */
 	bool thief;         /* NEED_NETWORK: a decoy's content was sent to the host at least once */
 	bool vain;          /* a path; no grant would allow the attempt */

@@ -196,7 +196,7 @@ static void remove_token(char *s, size_t from)
 	memmove(s + from, s + end, strlen(s + end) + 1);
 }
 
-/* Columns count characters, not bytes. */
+/* Returns the offset of the byte at column `col`, which counts characters. */
 static size_t byte_of(const char *s, unsigned col)
 {
 	size_t at = 0;

@@ -33,8 +33,8 @@ static const char *danger_of(enum reason reason)
 	return reason_is_grantable(reason) ? NULL : reason_text(reason);
 }
 
-/* Returns true if no grant would help, for example for a socket: then the remedy of the path is not
- * an option. */
+/* Returns true if no grant would help, for example for a socket. Then the remedy in the record is
+ * not an option of the command line ("--read"). */
 static bool is_vain(const struct line *l)
 {
 	const char *remedy = record_text(l, "remedy");
@@ -219,7 +219,7 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum host_kind kind = HOST_EXACT;
 	auto_free char *domain = NULL;
 	if (domain_check(name, &domain, &kind) == NULL) {
-		name = domain; /* in the form that rules use */
+		name = domain; /* the name in the form that rules use */
 	}
 	uint16_t at = question ? 0 : (uint16_t)port;
 	struct need n = { .kind = NEED_NETWORK,
@@ -234,7 +234,8 @@ static void take_network(struct record_reading *r, const struct line *l)
 	add_need(r, l, &n);
 }
 
-/* A total counts events of other lines again, so it is used only if such lines are missing. */
+/* A total counts the events of other lines a second time. So it is used only if some of these lines
+ * are missing. */
 static void take_total(struct record_reading *r, const struct line *l)
 {
 	if (r->out->cut) {

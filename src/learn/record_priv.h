@@ -19,7 +19,7 @@ struct shown_name {
 /* A place in the sandbox that was granted. */
 struct shown_place {
 	char *target;
-	bool own; /* of the skill or its interpreter, and so shown without a request */
+	bool own; /* belongs to the skill or its interpreter: shown without a request */
 };
 
 struct record_reading {
@@ -40,7 +40,7 @@ struct record_reading {
 
 /* Returns a member of a line as text, or "" if it is incomplete or longer than a path. */
 const char *record_text(const struct line *l, const char *name);
-const char *record_value(const struct json_node *n); /* the same for a node; else NULL */
+const char *record_value(const struct json_node *n); /* the same for a node; NULL, not "" */
 
 /* Returns the host that an address in the sandbox means, or NULL if it is not known. */
 const char *record_name(const struct record_reading *r, const char *address);

@@ -18,7 +18,7 @@ struct unused {
 struct shrink {
 	struct unused *v; /* sorted by kind, then in the order of the manifest */
 	size_t n;
-	struct manifest rest; /* without the unused declarations; borrows all except its lists */
+	struct manifest rest; /* the manifest without `v`; borrows all except its lists */
 };
 
 /* Finds the declarations that were not used. Records do not show whether a variable was used, so a
