@@ -80,7 +80,7 @@ enum ssb_option {
 	SSB_OPT_PROFILE,       /* "default" | "strict" | "permissive" */
 	SSB_OPT_TOOLCHAIN,   /* "auto" | "off" | "default": auto, unless the policy file says off */
 	SSB_OPT_BEST_EFFORT, /* name of a layer that may be missing; repeatable */
-	/* "yes" | "no": AF_UNIX sockets, even if a path is granted for writing */
+	/* "yes" | "no": allow all AF_UNIX sockets, even if a path is granted for writing */
 	SSB_OPT_UNIX_SOCKETS,
 	/* file to use instead of ~/.config/skillsandbox/policy.yaml; "": none */
 	SSB_OPT_POLICY_FILE,
@@ -88,7 +88,7 @@ enum ssb_option {
 	SSB_OPT_TTY,           /* "auto" | "yes" | "no": the skill gets a pty of its own */
 	SSB_OPT_ALLOW_PRIVATE, /* CIDR: a private range to which host names may lead; repeatable */
 	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and recorded */
-	/* a request of the manifest that is left out: "read ~/notes"; repeatable */
+	/* a request of the manifest that is not granted: "read ~/notes"; repeatable */
 	SSB_OPT_WITHHOLD,
 	/* directory with a root file system, which is shown instead of the host's */
 	SSB_OPT_ROOTFS,
@@ -126,7 +126,7 @@ SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
                              struct ssb_error *err);
 SSB_API void ssb_plan_free(struct ssb_plan *p); /* accepts NULL */
 SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
-/* Return a new NUL-terminated text, which the caller must free(); NULL only without memory. */
+/* Return a new NUL-terminated text, which the caller must free(); NULL if out of memory. */
 SSB_API char *ssb_plan_json(const struct ssb_plan *p);
 SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
@@ -135,15 +135,15 @@ SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 enum ssb_end {
 	SSB_END_EXITED,   /* the skill exited: exit_status is its status */
 	SSB_END_SIGNALED, /* the skill was ended by the signal `signal` */
-	SSB_END_TIMEOUT,  /* it ran longer than max_runtime_seconds */
-	SSB_END_MEMORY,   /* it used more than memory_mb */
+	SSB_END_TIMEOUT,  /* the skill ran longer than max_runtime_seconds */
+	SSB_END_MEMORY,   /* the skill used more than memory_mb */
 	SSB_END_CANCELED, /* the caller received a signal to stop */
 	SSB_END_SESSION,  /* the session of the run ended it */
 };
 
 struct ssb_result {
 	enum ssb_end end;
-	/* as the command line tool reports it: the skill's own, 128+N, 124, 125, 137 */
+	/* as `skillsandbox run` ends: the skill's own status, 128+N, 124, 125 or 137 */
 	int exit_status;
 	int signal;
 	uint64_t duration_us;
@@ -240,7 +240,7 @@ SSB_API int ssb_doctor(struct ssb_check **ret_checks, size_t *ret_count, struct 
 enum ssb_probe_outcome {
 	SSB_PROBE_HELD,       /* the attack works outside the sandbox and fails inside */
 	SSB_PROBE_LEAKED,     /* the attack works inside */
-	SSB_PROBE_NO_CONTROL, /* it does not work outside either, so it proves nothing */
+	SSB_PROBE_NO_CONTROL, /* the attack does not work outside either, so it proves nothing */
 };
 
 struct ssb_probe {

@@ -17,7 +17,7 @@ int seccomp_names_find(uint32_t audit, const char *name)
 	if (nr == __NR_SCMP_ERROR) {
 		return -2;
 	}
-	/* other negative numbers: the call exists only on other architectures */
+	/* If another negative number is returned, the call exists only on other architectures. */
 	return nr < 0 ? -1 : nr;
 }
 

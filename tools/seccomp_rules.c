@@ -49,7 +49,7 @@
 #define K_O_ACCMODE     03U
 #define K_O_CREAT       0100U
 #define K_O_TRUNC       01000U
-#define K_O_TMPFILE     020000000U /* only this bit, without O_DIRECTORY */
+#define K_O_TMPFILE     020000000U /* the bit of O_TMPFILE that O_DIRECTORY does not have */
 #define K_O_WRITES      (K_O_ACCMODE | K_O_CREAT | K_O_TRUNC | K_O_TMPFILE)
 #define K_O_NONBLOCK    04000U
 #define K_S_IWOTH       02U
@@ -99,7 +99,7 @@
 #define K_NOTIF_SEND    0xc0182101U
 #define K_NOTIF_VALID   0x40082102U
 #define K_NOTIF_ADDFD   0x40182103U
-#define K_SOCK_TYPE     0xfU /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
+#define K_SOCK_TYPE     0xfU /* the type, without SOCK_NONBLOCK and SOCK_CLOEXEC */
 
 /* CLONE_NEWTIME is missing: in clone() its bit belongs to the exit signal. clone3() could use it,
  * but clone3() returns ENOSYS. */
@@ -185,8 +185,8 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "clone", IN_ALL, TO_ANY, DENY(EPERM), { ANY_OF(0, NAMESPACES) } },
 	{ "clone", IN_STRICT, TO_ANY, ALLOW, { MASKED(0, CLONE_THREAD, CLONE_THREAD) } },
 
-	/* Only the query and the plain personality. Others weaken address space randomisation or
-	 * make memory executable. */
+	/* Only the query and the plain personality are allowed. Others weaken address space
+	 * randomisation or make memory executable. */
 	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0) } },
 	{ "personality", IN_NARROW, TO_ANY, ALLOW, { IS(0, 0xffffffffU) } },
 
@@ -286,10 +286,10 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "sched_setparam", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
 	{ "sched_setattr", IN_ALL, TO_OWN, DENY(EPERM), { IS(0, K_INIT) } },
 
-	/* Core dumps are off because of a limit of 1. With this value the kernel does not start a
-	 * program that processes core dumps either; with 0 it does (core(5)). A program that turns
-	 * core dumps off itself gets success. A program that also asks for the old value in the
-	 * same call is refused, because the filter cannot return that value. */
+	/* Core dumps are off because of a limit of 1. With this value, the kernel also starts no
+	 * program that processes core dumps; with a limit of 0 it does (core(5)). A program that
+	 * turns core dumps off itself gets success. A program that also asks for the old value in
+	 * the same call is refused, because the filter cannot return that value. */
 	{ "setrlimit", IN_ALL, TO_ANY, NO_OP, { IS(0, K_RLIMIT_CORE) } },
 	{ "prlimit64",
 	  IN_ALL,
@@ -360,7 +360,7 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_MTU_DISCOVER),
 	SOCKOPT(IN_DIALLER, IPPROTO_IPV6, IPV6_V6ONLY),
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_NODELAY),
-	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), /* for spare sockets */
+	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE), /* used by spare sockets */
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_FASTOPEN_CONNECT),
 	SOCKOPT(IN_DIALLER, IPPROTO_TCP, TCP_QUICKACK),
 	{ "ioctl", IN_DIALLER, TO_ANY, ALLOW, { IS(1, K_FIONREAD) } },

@@ -33,13 +33,13 @@
 #define TO_UNIX (1U << SECCOMP_REACH_UNIX)
 #define TO_INET (1U << SECCOMP_REACH_INET)
 #define TO_NONE (1U << SECCOMP_REACH_NONE)
-#define TO_OWN  (TO_UNIX | TO_INET) /* with its own namespaces */
+#define TO_OWN  (TO_UNIX | TO_INET) /* the skill has its own namespaces */
 #define TO_ANY  (TO_UNIX | TO_INET | TO_NONE)
 
 #define SECCOMP_MAX_CONDS 3
 
-/* Added to the index of an argument: its upper half. Only for pointers, which are compared with
- * NULL. */
+/* Added to the index of an argument, to compare its upper half. Only for pointers, which are
+ * compared with NULL. */
 #define UPPER_HALF 8U
 
 struct seccomp_cond {

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from . import _yaml
 from ._errors import SkillManifestError, SkillNotFound
 
-MAX_TEXT = 256 * 1024       # for each file that is read here
+MAX_TEXT = 256 * 1024       # bytes of each file that is read here
 MAX_PARENTS = 6
 MAX_HASHED = 20000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")

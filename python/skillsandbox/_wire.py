@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional
 
 MAX_LINE = 16 * 1024 * 1024     # bytes of a request, and of an answer
 MAX_DIGITS = 400                # of one number
-# of the characters [ { , : outside the texts of a line, which limits its values
+# how often [ { , : may be in a line, outside its texts: this limits the number of its values
 MAX_MARKS = 1000 * 1000
 CHUNK = 512 * 1024              # bytes of a file in one line
 MAX_FILE = 64 * 1024 * 1024     # bytes of one file, in each direction

@@ -134,7 +134,7 @@ class SessionCallbackHandler(_Base):  # type: ignore[misc]
             # ("gpt-4o-2024-08-06") without a price.
             held.settle(model=model, tokens_in=used[0], tokens_out=used[1])
         else:
-            held.settle()   # as much as was reserved, because an unknown cost must not be free
+            held.settle()   # charges what was reserved, because an unknown cost must not be free
 
 
 def usage(response: Any) -> Optional[Tuple[int, int]]:

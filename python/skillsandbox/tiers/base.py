@@ -174,7 +174,7 @@ class Worker(abc.ABC):
         REAPER.add(self.process.pid)
         try:
             self._hold(self.process)
-        except BaseException:   # no fd or no thread could be created for it
+        except BaseException:   # no fd or no thread could be created for the worker
             self._abandon(self.process)
             raise
         if self._closed:    # closed by another thread while it started

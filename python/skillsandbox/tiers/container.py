@@ -12,7 +12,7 @@ from . import podman
 from .base import End, Launch, Worker
 from .process import WORKER, PlannedWorker
 
-PYTHON = "python3"      # from the image's PATH
+PYTHON = "python3"      # found in the image's PATH
 WORKER_INSIDE = "/run/skillsandbox/worker.py"   # the same path as in plans
 ENGINES = ("", "podman")
 

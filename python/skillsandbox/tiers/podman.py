@@ -39,7 +39,7 @@ def _files(plan: Mapping[str, Any]) -> List[str]:
         mode = "rw" if f["access"] == "write" else "ro"
         flags += ["--volume", f"{f['path']}:{f['target']}:{mode},nosuid,nodev"]
     disk = plan["limits"]["max_disk_mb"]
-    # they belong to root, and the container has another user
+    # mode 1777: these places belong to root, but the container runs as another user
     for place in ("/tmp", "/var/tmp", plan["home"]):
         flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode=1777"]
     return flags
