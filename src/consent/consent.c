@@ -276,9 +276,9 @@ static const struct skill_file *manifest_in(const struct skill_files *p,
 	return NULL;
 }
 
-/* Compares the plan's manifest with the pinned one. Another process could have put a different
- * manifest there while the plan was made, and removed it again. A long manifest cannot be compared,
- * because only its head was read. A symlink cannot be compared, because its target was read; the
+/* Compares the plan's manifest with the pinned one: while the plan was made, another process could
+ * have put a different manifest there, and removed it again. A long manifest is accepted without a
+ * comparison, because only its head was read. So is a symlink, because its target was read; the
  * lock has the digest of the target. */
 bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p)
 {
@@ -353,7 +353,7 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 	return 0;
 }
 
-/* Keeps what was granted for the same bytes before, and adds the new grants. */
+/* Keeps the grants of `before`, which has none if the files were different. Adds the new grants. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
 	int failed = 0;
@@ -405,8 +405,8 @@ static int fail_too_much(struct ssb_error *err)
 	                "the skill asks for more than can be approved at once");
 }
 
-/* Items that were declined stay declined for any bytes. A grant is valid for the same bytes
- * only. */
+/* Items that were declined stay declined even if the files change. A grant is valid only as long as
+ * the files are the same. */
 static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
 {
 	static const struct lock NONE = { 0 };

@@ -34,8 +34,8 @@ static const char *kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* A link to a missing file does not lead out of the skill either, as long as its path stays
- * inside. */
+/* Reports a link that leads out of the skill. A link to a missing file does not, as long as its
+ * path stays inside. */
 static void look_at_link(struct lint_walk *w, const struct tree_entry *e)
 {
 	auto_fd fd = file_openat2(w->top, e->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);

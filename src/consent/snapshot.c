@@ -265,7 +265,7 @@ static bool is_unchanged(const struct skill_file *f, const struct tree_entry *e)
 	       (uint64_t)e->st.st_size == f->size;
 }
 
-/* A directory that is not in the list must contain something that is. */
+/* A directory that is not in the list must contain a file that is in the list. */
 static bool check_one(void *arg, const struct tree_entry *e)
 {
 	struct check *c = arg;
@@ -344,7 +344,8 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
-	(void)tree_remove(all, part); /* a failed copy, a damaged one or a duplicate */
+	/* `part` is now a failed copy, a damaged one or a duplicate. */
+	(void)tree_remove(all, part);
 	return failed;
 }
 

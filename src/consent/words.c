@@ -273,7 +273,7 @@ static void say_worst_alone(struct buf *out, const struct abilities *a)
 	}
 }
 
-/* Sets a->worst again. Returns -1 if out of memory. */
+/* Sets a->worst from the present abilities. Returns -1 if out of memory. */
 static int set_worst(struct abilities *a)
 {
 	auto_buf out = BUF(MAX_SENTENCE);

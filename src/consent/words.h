@@ -70,7 +70,7 @@ size_t abilities_dangerous(const struct abilities *a); /* counts those that need
 struct words_look {
 	bool color;
 	bool numbered;  /* "  1. ", to choose from; otherwise "  - " */
-	size_t columns; /* fold lines here; 0: WORDS_COLUMNS */
+	size_t columns; /* lines are folded at this column; 0: WORDS_COLUMNS */
 	size_t most;    /* most lines; further places outside the home are only counted; 0: any */
 };
 

@@ -10,7 +10,7 @@
 #include "policy/secrets.h"
 #include "report/render.h"
 
-/* The words around the amount of each limit. */
+/* The words before and after the amount of each limit. */
 static const struct {
 	const char *name;
 	const char *before;

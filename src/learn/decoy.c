@@ -154,7 +154,7 @@ static int make_secrets(const struct decoys *d, const char *path, const char *co
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-/* Returns true if the sandbox or the kernel fills this place. */
+/* Returns true if the sandbox or the kernel decides what is at this path. */
 static bool is_taken(const char *path)
 {
 	return view_claimed(path, VIEW_OURS | VIEW_ITSELF);

@@ -179,7 +179,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 		s->nomem = true;
 		return;
 	}
-	/* A full stop after the name ends a sentence. */
+	/* Full stops after the name belong to the sentence, not to the name. */
 	for (size_t n = (size_t)(q - p); n > 0 && text[n - 1] == '.'; n--) {
 		text[n - 1] = '\0';
 	}
@@ -338,7 +338,7 @@ static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 
 	if (s->looked++ >= MAX_HINT_LOOKS) {
 		s->out->cut = true;
-		return true; /* searched often enough */
+		return true; /* the text was searched often enough */
 	}
 	for (const char *p = s->text; (p = memmem(p, (size_t)(end - p), name, n)) != NULL; p += n) {
 		const char *before = p;

@@ -309,7 +309,7 @@ int errand_start(struct serve *s, const struct errand_wish *w, struct errand **r
 	assert(w->run != NULL && w->ended != NULL);
 
 	struct errand *e = calloc(1, sizeof(*e));
-	/* The client can go before the errand ends, and its task can pass to another client. */
+	/* A copy, because the client can disconnect before the errand ends. */
 	char *who = strdup(w->who);
 	struct errand **last = &s->errands->queue;
 

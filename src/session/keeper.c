@@ -100,9 +100,9 @@ static int start_keeper(const struct owner *o, const char *id, int *ret, struct 
 	return 0;
 }
 
-/* Waits until the keeper closes its end of the socket, because it has ended or the store is slow.
- * If the keeper could not record the end of the run, a later process records it
- * (session_close_lost()). */
+/* Waits until the keeper closes its end of the socket, but at most `ms`. The keeper does so when it
+ * ends, or earlier if the store is slow. If the keeper could not record the end of the run, a later
+ * process records it (session_close_lost()). */
 static void wait_for(int sock, int ms)
 {
 	uint64_t until = clock_ms() + (uint64_t)ms;

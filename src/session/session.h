@@ -37,7 +37,7 @@ struct act_report {
 	size_t runs;      /* running on this machine */
 	size_t reached;   /* handled by their keeper */
 	size_t forced;    /* ended through their pidfd */
-	size_t elsewhere; /* running on other machines, where keepers learn of it from the store */
+	size_t elsewhere; /* on other machines; their keepers get the change from the store */
 	size_t left;      /* still running when the wait ended */
 	/* Keepers that did not answer which session their run belongs to. They are counted only if
 	 * the store could not answer it either. */
