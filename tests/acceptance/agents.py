@@ -16,7 +16,7 @@ CODEX = next(NPM.glob("@openai/codex-linux-x64/vendor/*/bin/codex"), None)
 OPENCODE = NPM / "opencode-linux-x64/bin/opencode"
 INSPECTOR = NPM / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 PLUGIN = REPO / "integrations/claude-code"
-PORT = 9971  # in a network namespace of its own
+PORT = 9971  # of the provider, in the network namespace that it shares only with the agent
 SECRET = "decoy-secret-5c0e77"
 WEATHER = "Paris: 11.0 °C, overcast clouds [source: bundled data]"
 DECOYS = {
@@ -24,8 +24,8 @@ DECOYS = {
     ".aws/credentials": f"[default]\naws_secret_access_key = {SECRET}-aws\n",
     ".env": f"API_TOKEN={SECRET}-env\n",
 }
-# A skill that prints what it finds, for the control: the stealer of the demo sends its loot to a
-# server instead.
+# The skill of the control prints the secrets that it can read. (The stealer of the demo sends them
+# to a server instead.)
 GOSSIP = """
     import os
     for path in ("~/.ssh/id_ed25519", "~/.aws/credentials"):

@@ -39,7 +39,7 @@ def test_setup_replaces_no_other_server(world):
         r = world.run([world.ssb, "setup", "codex", *args, "--write"])
         assert r.code == 125 and "starts another program" in r.err, r
     assert file.read_text() == text
-    # The control: Codex itself replaces the entry.
+    # The control: `codex mcp add` replaces this entry.
     assert world.run([agents.CODEX, "mcp", "add", "skillsandbox", "--", "x"]).code == 0
     assert file.read_text() != text
 

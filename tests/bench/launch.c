@@ -181,7 +181,7 @@ static void throughput(double seconds, unsigned inflight)
 /* ---- memory ---------------------------------------------------------------- */
 
 /* Returns the peak memory of a process in kB. VmHWM never falls, so its last value is the peak. The
- * program should run for some tenths of a second. */
+ * value is read every 5 ms, so the program should run for some tenths of a second. */
 static long watch_peak(pid_t pid)
 {
 	char path[64];

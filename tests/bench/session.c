@@ -34,8 +34,8 @@ static void die(const struct ssb_error *err)
 	exit(1);
 }
 
-/* Other processes have used the store for its whole time-out (the disk may be blocked). Nothing was
- * done, and the caller tries again. */
+/* ETIMEDOUT: other processes used the store during the whole time-out of our call (the disk may be
+ * blocked). The call has changed nothing, so the caller tries again. */
 static void be_patient(struct ssb_error *err)
 {
 	if (err->sys_errno != ETIMEDOUT) {
@@ -179,8 +179,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the time of one operation in the median slice. The kinds of slices take turns, so other
- * load affects all of them equally. */
+/* Returns the time of one operation in the median of `n` slices. The caller measures the kinds of
+ * slices in turns, so other load affects all of them equally. */
 static double middle(double *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_size);

@@ -1,9 +1,9 @@
 /* trace.c - measures events per second of trace_add(), the size of a line, and the speed of
  * verification.
  *
- * Usage: bench_trace STATE_DIR [EVENTS]. Each kind of load is a run of its own: distinct attempts
- * (a line each; the document contains only the first ones), denied attempts, equal attempts (which
- * are counted), and lines of output. */
+ * Usage: bench_trace STATE_DIR [EVENTS]. Each kind of load is measured in its own run: distinct
+ * attempts (each gets a line; the document contains only the first ones), denied attempts, equal
+ * attempts (which are only counted), and lines of output. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
