@@ -24,12 +24,13 @@ struct drive {
 	size_t requests;
 	bool denied;
 	enum http1_deny why;
-	/* called for each request; at: where its head begins. May be NULL. */
+	/* Called for each request, with the offset `at` of its head. May be NULL. */
 	void (*on_request)(void *ctx, size_t at, const struct http1 *h);
 	void *ctx;
 };
 
-/* The bytes that have arrived and were not passed on, to the last word. */
+/* Gives the checker the bytes that have arrived and were not passed on, until it needs more bytes,
+ * denies the connection, or waits for the server. */
 static void drive_arrived(struct drive *d, struct http1 *h, enum answer answer, const char *data,
                           size_t arrived)
 {
@@ -69,7 +70,8 @@ static void drive_arrived(struct drive *d, struct http1 *h, enum answer answer, 
 	}
 }
 
-/* Bytes that have not arrived yet are '\n' for whoever looks. */
+/* Plays the connection. In `seen`, bytes that have not arrived yet are '\n': a checker that read
+ * them would give another result. */
 static void drive_run(struct drive *d, enum answer answer, const char *data, size_t len,
                       struct cut cut)
 {

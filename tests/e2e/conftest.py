@@ -81,7 +81,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Runs the long modules first, so that none of them is the last one that runs, alone."""
+    """Runs the long modules first. Otherwise a long one could run alone at the end, while the other
+    workers have nothing to do."""
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG
                else len(LONG))
 

@@ -23,8 +23,8 @@ BUILD = pathlib.Path(os.environ.get("SSB_BUILD", REPO / "build"))
 ASAN_BUILD = pathlib.Path(os.environ.get("SSB_ASAN_BUILD", REPO / "build-asan"))
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# For slow tests whose result does not depend on the caller: they wait for a timeout, or send much
-# data to a parser.
+# Runs a test only as the user. It is for slow tests (they wait for a timeout, or send much data to
+# a parser) whose result does not depend on the caller.
 BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
@@ -280,8 +280,8 @@ class Runner:
 
 
 def userns_denied(runner, *args):
-    """The command that runs the product where no further user namespace can be made: in a user
-    namespace of the test whose limit is zero. The caller is an ordinary user in it."""
+    """Returns a command that runs the product in a new user namespace, in which no further one can be
+    made because the limit is zero. The caller is an ordinary user in it."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
     return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,

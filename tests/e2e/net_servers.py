@@ -36,11 +36,11 @@ import harness
 from net_drain import drained, taken
 
 LOCAL = "127.0.0.1"
-PRIVATE = "10.77.0.1"         # on lo; granted only in tests that say so
+PRIVATE = "10.77.0.1"         # on lo; only some tests grant it
 PRIVATE6 = "fd77::1"
 PUBLIC = "93.184.215.14"      # on the other machine; a public address needs no grant
 OWN = "93.184.216.34"         # public, but on lo
-SECOND = "93.184.216.35"      # same network as OWN: the kernel connects to it from OWN
+SECOND = "93.184.216.35"      # in the network of OWN: the kernel uses OWN as source address
 OWN6 = "2606:2800:220:1::34"
 NEIGHBOUR = "93.184.217.2"    # public, and in the same network as NEAR
 NEAR = "93.184.217.1"
@@ -334,7 +334,7 @@ def udp_echo(world, port):
         data, asked, _, peer = sock.recvmsg(65535, socket.CMSG_SPACE(20))
         with world.lock:
             world.datagrams.append([port, len(data), data[:64].decode("latin-1")])
-        sock.sendmsg([data.upper()], asked, 0, peer)  # from the address that the client sent to
+        sock.sendmsg([data.upper()], asked, 0, peer)  # answers from the address to which the client sent
 
 
 def dns_reply(world, query):

@@ -159,7 +159,8 @@ class Live:
         self.path = state.put(record, flat, text=b"", lock=self.lock)
 
     def lock(self, path):
-        """Locks the record before a watcher can see it: an unlocked record means an ended run."""
+        """Locks the record before a watcher can see it: the watcher takes the run of
+        an unlocked record for ended."""
         self.file = open(path, "ab", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
 

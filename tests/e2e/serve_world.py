@@ -112,7 +112,7 @@ class Http:
         self.process.terminate()
         assert self.process.wait(30) == 0, self.errors
         self.reader.join(10)
-        assert self.process.stdout.read() == b""  # not used over HTTP
+        assert self.process.stdout.read() == b""  # over HTTP, the server writes nothing there
 
 
 @contextlib.contextmanager

@@ -148,11 +148,11 @@ def test_too_large_to_be_copied(ssb):
 
 def test_so_many_runs(ssb, asks):
     approve(ssb, asks, "--once")
-    assert ssb.ssb("run", "--dry-run", asks).code == 0  # does not use up the one run
+    assert ssb.ssb("run", "--dry-run", asks).code == 0  # a dry run does not use up the one run
     assert SECRET in ssb.run(asks).ok().text
     stops(ssb, asks, "has no runs left")
     assert [r["state"] for r in rows(ssb)] == ["used"]
-    # Of many runs at once, only one can use the approval.
+    # Of eight runs that start at once, only one can use the approval.
     approve(ssb, asks, "--once")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         codes = sorted(r.code for r in pool.map(ssb.run, [asks] * 8))
@@ -173,7 +173,7 @@ def test_the_policy_for_unapproved_skills(ssb):
     assert ssb.run(d).code == 0
     ssb.write(ssb.home / POLICY, "consent: {unapproved: refuse}\n", 0o600)
     stops(ssb, d, "the skill is not approved")
-    # The same for a skill that asks for nothing.
+    # A skill that asks for nothing is refused, too.
     stops(ssb, ssb.skill("print('started')"), "the skill is not approved")
     assert ssb.run("--", "true").code == 0  # a command of the owner needs no approval
     approve(ssb, d)
@@ -283,7 +283,8 @@ def test_a_damaged_one_hides_no_other(ssb, asks):
 
 @pytest.mark.parametrize("how", ["symlink", "symlink above"])
 def test_a_skill_that_a_symlink_replaced(ssb, how):
-    """A symlink that replaces the skill, or a directory above it, restores no declined item."""
+    """The owner declined an item. Then a symlink replaces the skill, or a directory above it: the
+    skill still does not get the item."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     made = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
     above = ssb.mkdir("home/skills")
@@ -461,6 +462,6 @@ def test_a_skill_cannot_reach_it(ssb, asks):
             except OSError as e:
                 print('denied', e.errno)
     """
-    assert ssb.bare(code).text.count("OPENED") >= 3  # the control; the copy is read-only
+    assert ssb.bare(code).text.count("OPENED") >= 3  # the control; one try may fail: writing to the read-only copy
     r = ssb.inside(code, flags=["--read", ssb.state.parent])
     assert "OPENED" not in r.text and r.text.count("denied") == 4, r.text

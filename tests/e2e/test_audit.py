@@ -909,7 +909,7 @@ def names(state):
 
 def test_prune(five):
     ssb, state, ids = five
-    for ages in ("20000w", "9999999h", "9999999w"):  # older than the epoch: no run is so old
+    for ages in ("20000w", "9999999h", "9999999w"):  # these times are before 1970: no run is so old
         assert "removed 0 runs" in ssb.ssb("audit", "prune", "--older-than", ages).ok().text
     r = ssb.ssb("audit", "prune", "--older-than", "1d", "--dry-run").ok()
     assert "would remove 2 runs" in r.text and len(names(state)) == 5

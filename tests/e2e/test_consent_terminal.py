@@ -66,7 +66,7 @@ def test_run_asks(ssb):
     assert not approved(ssb, d)  # [o]nce does not store an approval
     t = Terminal(ssb, "run", d).wait_for(ASK).type("a")
     assert t.end() == 0 and SECRET in t.text, t.text
-    t = Terminal(ssb, "run", d)  # [a]lways does: there is no question now
+    t = Terminal(ssb, "run", d)  # [a]lways has stored one, so there is no question now
     assert t.end() == 0 and ASK not in t.text and SECRET in t.text, t.text
     assert SECRET in ssb.run(d).ok().text
     rows = json.loads(ssb.ssb("approvals", "--json").ok().text)
@@ -106,7 +106,7 @@ def test_always_is_for_what_was_shown(ssb):
     ssb.write(state / "approvals.lock", "", 0o600)
     t = Terminal(ssb, "run", d).wait_for(ASK)
     with open(state / "approvals.lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the approval waits for this
+        fcntl.flock(lock, fcntl.LOCK_EX)  # `run` waits for this lock before it stores the approval
         t.type("a")
         end = time.monotonic() + 20
         while not [n for n in (state / "snapshots").glob("*") if len(n.name) == 64]:
@@ -169,7 +169,7 @@ def test_no_question_without_a_request(ssb):
     d = ssb.skill("print('fine')")
     t = Terminal(ssb, "run", d)
     assert t.end() == 0 and ASK not in t.text and "fine" in t.text, t.text
-    # There is no question, either, if the owner's flags grant all requests.
+    # If the owner's flags grant all requests, there is no question, either.
     d = ssb.skill(f"HOME = {str(ssb.home)!r}" + CODE, read=["~/.ssh"], allow=["KEY"],
                   egress=[{"domain": "a.example"}])
     words = [("--read", ssb.home / ".ssh"), ("--env", "KEY=k"), ("--net", "a.example")]

@@ -15,7 +15,7 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """True if there was no answer, and an ordinary error or end came within the time."""
+    """True if the attempt got no answer, and ended within the time with an ordinary error or end."""
     return not r["value"] and r["seconds"] < seconds
 
 
@@ -452,7 +452,7 @@ def spares_of_one_run(net):
         return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid, _ in both_brokers(net, p.pid)}
 
     def as_few_as_before():
-        # One pipe may be kept for the next flow that needs one.
+        # The broker may keep one pipe (two fds) for the next flow that needs one.
         after = files()
         assert after.keys() == before.keys(), (before, after)
         return after if all(after[pid] <= before[pid] + 2 for pid in before) else None
@@ -473,7 +473,8 @@ def test_spares_leave_nothing_behind(net):
     """The broker keeps sockets ready for its next connections, but for fewer servers than
     this test uses. All connections arrive. When the addresses of the names have expired, the
     broker has as few fds as before."""
-    # No socket is kept ready for a server that answers late, as all do on a busy machine.
+    # The broker keeps no socket ready for a server that answers late. On a busy machine all servers
+    # do, so the run is tried four times.
     assert any(spares_of_one_run(net) for _ in range(4)), "no socket was kept ready"
     assert len(net.seen()["connections"]) >= 240
 

@@ -15,7 +15,7 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """True if there was no answer, and an ordinary error or end came within the time."""
+    """True if the attempt got no answer, and ended within the time with an ordinary error or end."""
     return not r["value"] and r["seconds"] < seconds
 
 

@@ -122,7 +122,7 @@ def test_split_client_hello(net):
     """
     got = net.probe(code, [API])
     for how, r in got.items():
-        # OpenSSL itself may refuse records of one byte: its alert is an answer.
+        # OpenSSL itself may refuse records of one byte: then its alert counts as the answer.
         assert r["value"] in ("\x16\x03\x03", "\x15\x03\x03"), f"{how}: {r}"
         if how != "records of 1":
             assert r["value"] == "\x16\x03\x03", f"{how}: {r}"

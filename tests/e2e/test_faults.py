@@ -36,9 +36,9 @@ def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/
 
 def run_with_wait(runner, program, call, nth, error, slow):
     """Like run_with_fault(); also makes the `slow` call take longer. Repeats the run until the
-    process of this call is not the one that detaches the old root."""
+    process that makes the `slow` call is not the one that detaches the old root."""
     calls = runner.write(runner.base / "calls", "")
-    for _ in range(10):  # the other process may still have been the later one
+    for _ in range(10):  # the other process may have been even slower
         r = run_with_fault(runner, program, call, nth, error,
                            "-e", f"inject={slow}:delay_exit=100000", calls=calls)
         made = [line.split(maxsplit=1) for line in calls.read_text().splitlines()]
@@ -93,8 +93,8 @@ def test_a_failing_call_never_weakens(ssb, program, call):
         else:
             assert r.code != 0, f"{call} #{nth}: {r!r}"
             assert r.code < 128 or r.errors, f"{call} #{nth}: {r!r}"
-    # If the skill starts although such a call failed each time, the product does not check the
-    # call's result.
+    # The product must check the results of these calls. If it did not, the skill would start each
+    # time, whichever call failed.
     if call in {"clone3", "unshare", "seccomp", "capset", "pivot_root", "setns", "fsmount",
                 "landlock_restrict_self", "move_mount", "close_range", "setsid"}:
         assert started < CALLS[call], f"{call} may fail unseen"

@@ -353,7 +353,8 @@ def test_manifest_symlink_out_of_the_skill_is_an_error(ssb):
 
 @pytest.mark.parametrize("grant", ["read", "write"])
 def test_submount_follows_its_parent(root, mounts, grant):
-    """A mount below a granted directory is not writable where the parent is not."""
+    """A file system is mounted below a granted directory: the skill can write to it only if it can
+    write to the directory."""
     d = data_dir(root)
     sub = root.mkdir("data/sub")
     mounts("tmpfs", "ssb-sub", sub, data="mode=0755")

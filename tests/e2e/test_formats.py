@@ -161,7 +161,7 @@ def test_validate_takes_the_file_itself(user):
     assert "SKILL.md:3:22: warning: not valid YAML" in colon.errors, colon
     assert "valid" in user.ssb("validate", "SKILL.md", cwd=top / "word-count").ok().text
     assert user.ssb("validate", top / "greeter/manifest.yaml").ok().errors == ""
-    (top / "greeter/skill.py").unlink()  # now manifest.yaml counts as an ordinary, invalid manifest
+    (top / "greeter/skill.py").unlink()  # now manifest.yaml is an ordinary manifest, and invalid
     r = user.ssb("validate", top / "greeter/manifest.yaml")
     assert r.code == 1 and "entrypoint is missing" in r.errors, r
     out = user.mkdir("out")

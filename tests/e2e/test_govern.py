@@ -524,7 +524,7 @@ def test_cpu_is_metered(ssb, govern, end):
     series = [m["cpu_ms"] for m in g.all("used")]
     assert series == sorted(series)
     assert BURNT * 0.95 < series[-1] < BURNT * 1.25 + 200, "at the end"
-    # The start of Python, and all other work outside of burn(), takes less than a fifth.
+    # The start of Python, and all other work outside of burn(), uses less than a fifth of the time.
     assert g.all("ended")
 
 

@@ -133,8 +133,8 @@ HELD = [".git/hooks", ".envrc", ".vscode", ".claude", ".mcp.json", "CLAUDE.md"]
 
 @pytest.mark.parametrize("state", ["absent", "present"])
 def test_settings_of_every_agent_that_setup_knows(ssb, state):
-    """The settings that `setup --project` writes, and those next to them, name programs to start:
-    in a writable grant, a skill can neither make nor change them."""
+    """The settings that `setup --project` writes, and other settings of the same agents, can name
+    programs to start: in a writable grant, a skill can neither make nor change them."""
     d, outside = ssb.mkdir("d"), ssb.mkdir("outside")
     dirs = [".claude", ".codex", ".opencode", ".qwen", ".roo"]
     names = [*dirs, ".mcp.json", "opencode.json", "opencode.jsonc", "CLAUDE.local.md",

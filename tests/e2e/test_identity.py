@@ -60,8 +60,8 @@ def test_identity_outside(ssb):
         p.wait(10)
 
 
-# Opens for writing whatever it can in /proc, without writing: prints which settings of the machine
-# it could change.
+# Tries to open everything in /proc for writing, but writes nothing. Prints which settings of the
+# machine it could change.
 OPEN_MACHINE = """
 import os
 found = []
@@ -155,8 +155,8 @@ def test_inherited_fds_are_closed(ssb):
     """
     secret = ssb.write(ssb.base / "fd-secret", harness.SECRET, 0o600)
     low, home = os.open(secret, os.O_RDONLY), os.open(ssb.home, os.O_RDONLY)
-    # F_DUPFD, not dup2, which could close fds of the test itself. The usual limit is 1024 fds, so
-    # it is raised.
+    # dup2() could close fds of the test itself, so the test uses F_DUPFD. The usual limit of 1024
+    # fds is too low for the last of these fds, so it is raised.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     fds = [low, home, fcntl.fcntl(low, fcntl.F_DUPFD, 300), fcntl.fcntl(low, fcntl.F_DUPFD, 2000)]

@@ -58,10 +58,10 @@ def test_rootfs_is_the_system(ssb, root_fs):
     (root_fs / "etc/release").write_text("image 1\n", encoding="utf-8")
     (root_fs / "var/tmp").mkdir(parents=True)
     (root_fs / "var/tmp/no").touch()
-    (root_fs / "proc").symlink_to("/app")       # an image could redirect a mount so
+    (root_fs / "proc").symlink_to("/app")       # so an image could redirect the mount of /proc
     (root_fs / "tmp").symlink_to("/app")
     os.mkfifo(root_fs / "fifo")
-    grant = ssb.mkdir("srv-like")               # the image has its parent directory, too
+    grant = ssb.mkdir("srv-like")               # below, the image gets the same parent directory
     ssb.write(grant / "g", "granted\n")
     pathlib.Path(str(root_fs) + str(grant.parent)).mkdir(parents=True)
     r = ssb.run("--rootfs", root_fs, "--read", grant, "--", "sh", "-c", SEES + f"""
@@ -99,10 +99,10 @@ def test_rootfs_is_judged(ssb, root_fs, name):
 
 
 def test_too_many_parts(user):
-    """With the maximum number of entries at the top of the root file system it runs; one more stops
-    the run."""
+    """The top of the root file system has the maximum number of entries: the command runs. With one
+    more entry, the run is refused."""
     root = oci.busybox_root(user.base / "rootfs")
-    for i in range(1024 - 1):           # bin is one more; of etc only its entries count
+    for i in range(1024 - 1):           # bin counts, too; etc does not, but its entries do
         (root / f"n{i}").symlink_to("x")
     assert "ok" in user.run("--rootfs", root, "--", "sh", "-c", "echo ok").text
     (root / "one-more").symlink_to("x")
@@ -246,7 +246,7 @@ def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs,
         assert r.code == 125 and "symlink" in r.errors and "/opt" in r.errors, (to, r)
         (root_fs / "opt").unlink()
     (root_fs / "opt").mkdir()
-    # Now the symlink is at the grant's own place.
+    # Now the grant's own name is the symlink.
     (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")
     assert ssb.run(*words).code == 125 and not list(bait.iterdir())
     (root_fs / "opt" / elsewhere.name).unlink()

@@ -9,8 +9,8 @@ import pytest
 
 import harness
 
-# Every call that changes another process and needs only the same uid. The result is "ok" or the
-# errno.
+# Makes every call that can change another process of the same uid. The result of each is "ok" or
+# the errno.
 TOUCH = """
 import ctypes, errno, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -263,8 +263,8 @@ def test_links_in_a_protected_directory(ssb, hooks):
     (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
     later = grants[0] / "scripts/later"
     make = ["--", "sh", "-c", f"echo evil > {later}"]
-    # With a read-only grant of the hooks, git on the host still runs their targets, so these stay
-    # protected.
+    # In the second turn the hooks are granted read-only. git on the host still runs the files to
+    # which they lead, so these files stay protected.
     for flags in ([], ["-r", grants[0] / hooks] if hooks == ".git/hooks" else []):
         r = ssb.run("-w", grants[0], *flags, *make)
         assert r.code != 0 and str(later) in r.errors and not later.exists(), r

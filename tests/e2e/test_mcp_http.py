@@ -253,7 +253,7 @@ def test_names_that_no_header_can_hold(server):
     message = call(5, "wörld", modern=True)
     coded = f"=?base64?{base64.b64encode('wörld'.encode()).decode()}?="
     status, _, answer = server.once(body=message, **dict(modern_fields(message), Mcp_Name=coded))
-    # No such tool: the two names were compared, and are equal.
+    # The error says that there is no such tool: the server found the two names equal.
     assert answer["error"]["code"] == -32602, (status, answer)
 
 

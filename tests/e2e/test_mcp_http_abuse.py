@@ -49,7 +49,7 @@ def quick(server):
         try:
             assert server.modern("echo", text="hi") == "hi"
         except (OSError, http.client.HTTPException):
-            continue  # this client took more than half a second to send its head
+            continue  # this client itself took more than half a second to send its head
         if time.monotonic() - start < 1:
             return True
     return False
@@ -104,7 +104,7 @@ def test_a_second_request_has_no_more_time(server):
             start = time.monotonic()
             assert c.raw(b"POST /mcp HT").answer().status == 408
             took.append(time.monotonic() - start)
-    assert min(took) < 2, took  # the time for a head, not the 3 s for an idle connection
+    assert min(took) < 2, took  # the time limit for a head, not the 3 s for an idle connection
 
 
 def test_many_slow_clients_block_no_other(server):
@@ -133,7 +133,7 @@ def test_busy_connections_are_not_taken_away(patient):
     message = call(1, "sleep", modern=True, ms=8000)
     busy = [patient.client().send(body=message, **modern_fields(message))
             for _ in range(CONNECTIONS)]
-    assert eventually(patient.rests)  # no call tells whether all of them sleep
+    assert eventually(patient.rests)  # all connections are in use, so no call can ask for this
     with patient.client() as c:
         c.send(body=LIST, **modern_fields(LIST))
         assert status_of(c) in (503, None)
@@ -160,7 +160,7 @@ def test_strangers_do_not_cut_off_an_answer():
 
 
 def begun(server, size):
-    """A request with all of its body but the last byte."""
+    """Sends a request without the last byte of its body; returns the connection."""
     c = server.client().raw(head(server.port, Content_Length=size, **modern_fields(LIST)))
     try:
         c.raw(b" " * (size - 1))
@@ -216,7 +216,7 @@ def test_a_client_that_does_not_read_is_dropped(normal, streams):
     before, fds = normal.rss(), normal.fds()
     message = (call(1, "flood", modern=True, progress="t", n=20000, bytes=2000) if streams
                else call(1, "big", modern=True, bytes=15 << 20))
-    for _ in range(3):  # the server reuses the memory of the first ones
+    for _ in range(3):  # the later rounds reuse the memory of the first one
         deaf = []
         for _ in range(4):
             c = normal.client()

@@ -123,7 +123,7 @@ def test_a_server_that_hangs_up(server):
         assert [(d, r is not None) for _, d, r in found] == [("", True)]
         c.send("GET", Last_Event_ID=found[0][0], **fields)  # on the same connection
         assert [m["id"] for m in messages(c.answer())] == [2]
-    old = server.session("2025-06-18")  # a client of this version would not reconnect
+    old = server.session("2025-06-18")  # clients of this version do not reconnect, so the stream must stay
     assert text_of(server.once(body=call(2, "leave", ms=30), **old)[2]) == "xxxxx"
     message = call(2, "leave", modern=True, ms=30)
     assert server.once(body=message, **modern_fields(message))[0] == 200
@@ -142,7 +142,7 @@ def test_an_answer_that_could_not_be_kept():
                 c.send(body=message, **fields)
                 last.append(next(events(c.answer()))[0])
         assert eventually(lambda: h.modern("count").endswith("asleep 0"))
-        for i, fields in enumerate(sessions[:4]):  # the control: these were kept
+        for i, fields in enumerate(sessions[:4]):  # the control: these answers were kept
             with h.client() as c:
                 c.send("GET", Last_Event_ID=last[i], **fields)
                 assert len(messages(c.answer())[-1]["result"]["content"][0]["text"]) == size

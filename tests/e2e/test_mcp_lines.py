@@ -95,7 +95,7 @@ def test_the_end_of_input_cancels_and_ends(build):
     client = start(lines_of(e.process))
     client.send(call(2, "sleep", ms=60000), request(3, "ping"))
     assert client.take()["id"] == 3
-    e.end()  # at once, and with status 0
+    e.end()  # the server ends at once, with status 0
 
 
 def test_a_last_line_without_its_end(build):
@@ -170,7 +170,7 @@ def test_news_are_dropped_and_counted_but_no_answers(build):
 def test_too_many_answers_end_it(normal):
     e = Echo(normal, "--lines")
     client = start(lines_of(e.process))
-    # In one write: the server may end before a later one.
+    # All requests go in one write, because the server may have ended before a second write.
     client.send(b"".join(harness.json.dumps(call(i, "sleep", ms=300, bytes=1 << 20)).encode()
                          + b"\n" for i in range(60)))
     e.process.wait(20)  # by itself, although its input is open

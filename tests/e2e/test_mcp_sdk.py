@@ -118,7 +118,7 @@ def report(request, base, user_entry):
 def test_server(report):
     v = report.value("server")
     assert v["info"]["name"] == "skillsandbox" and v["info"]["version"]
-    if report.sdk == 2:  # SDK v1 does not report it
+    if report.sdk == 2:  # SDK v1 does not report the version of the protocol
         assert v["version"] == (MODERN if report.era == "modern" else LEGACY)
     assert {"tools", "resources", "prompts", "logging", "completions"} <= set(v["capabilities"])
     assert v["instructions"]

@@ -44,7 +44,7 @@ def test_kernel_files_beneath_a_grant(ssb, fstype, name, access):
 
 @pytest.mark.parametrize("access", ["--read", "--write"])
 def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
-    """A bind mount of a part of /proc beneath a grant stops the run, as a whole proc does."""
+    """A bind mount of a part of /proc beneath a grant stops the run, as a mount of proc does."""
     d, below = ssb.mkdir("d"), ssb.mkdir("d/below")
     r = run_there(ssb, f"mount --bind /proc/sys {below}", access, d, "--", "echo", "started")
     assert r.code == 125 and b"started" not in r.out, repr(r)
@@ -178,8 +178,8 @@ def test_mounts_do_not_cross_the_border(ssb, access):
     assert seen["code"] == 0
 
 
-# Mounts a file over a part of each proc, so that a user cannot mount another proc. Over each one,
-# because other tests have mounted their own.
+# Mounts a file over a part of every mounted proc, also of those that other tests have mounted: as
+# long as one of them is whole, the kernel lets a user mount another proc.
 MASK = ("for p in $(awk '$3 == \"proc\" { print $2 }' /proc/mounts); do "
         "mount --bind /dev/null \"$p/version\"; done")
 

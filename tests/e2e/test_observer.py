@@ -121,7 +121,7 @@ CASES = {
     "rename into the grant": ("attempt(os.rename, R + '/file', W + '/stolen')",
                               [blocked("R/file", "rename", "read_only", path2="W/stolen")]),
     "hard link out of the grant": ("attempt(os.link, W + '/old', '/srv/twin')",
-                                   # not --write /srv, because the home is beneath it
+                                   # the remedy is not --write /srv, because the home is beneath it
                                    [blocked("W/old", "link", "outside_plan", path2="/srv/twin",
                                             remedy="--write /srv/twin")]),
     "rename into the system": ("attempt(os.rename, '/tmp/x', '/opt/x');"
@@ -616,9 +616,9 @@ def test_a_dying_target_stops_nothing(ssb):
 
 
 def test_a_socket_that_lingers_delays_no_process(ssb, programs):
-    """The process that closes this socket last would wait for seconds, so the observer must never
-    have it open. Its query for the protocol uses the socket for such a short time that hardly any
-    run meets it, and never two runs in a row."""
+    """The process that closes this socket last waits for seconds, so the observer must not have it
+    open when the skill closes it. The observer opens it only for a moment, to query the protocol:
+    hardly any run meets this moment, and never two runs in a row."""
     longest = []
     while not longest or (longest[-1] >= 2700 and len(longest) < 3):  # the socket lingers for 3 s
         r = ssb.run("-q", "-r", programs("linger"), "--", programs("linger")).ok()

@@ -476,7 +476,7 @@ def test_a_number_that_is_given_out_again_before_a_signal(ssb):
     assert r.text == "alive\n", log.read_text()
 
 
-# With a high priority. On a busy machine the file would otherwise not move often enough.
+# Runs with a high priority. Otherwise the file would not move often enough on a busy machine.
 TO_AND_FRO = """
 import os, sys, time
 here, away = sys.argv[1], sys.argv[1] + '.away'

@@ -126,7 +126,7 @@ def test_spans_and_log_records_are_the_record(ssb, protocol):
 def test_the_output_of_the_skill_stays_here(ssb):
     with world.collector() as c:
         r = world.exported(ssb, c, ssb.skill(SKILL))
-        assert b"secret words" in r.out  # so it could have been sent
+        assert b"secret words" in r.out  # the skill printed it, so it could have been sent
         sent = "".join(str(x) for _, x in c.spans + c.logs)
     assert "secret words" not in sent and "an argument" in sent
 
@@ -139,7 +139,7 @@ def test_both_forms_say_the_same(ssb):
 
         def shape(x):
             return sorted((r.event_name, sorted(attributes(r.attributes))) for _, r in x.logs)
-        # The opens of two runs differ a little, but their kinds do not.
+        # Two runs do not open exactly the same files, but the kinds of events are the same.
         assert {n for n, _ in shape(c)} == {n for n, _ in shape(d)}
         assert {tuple(k) for _, k in shape(c)} == {tuple(k) for _, k in shape(d)}
 

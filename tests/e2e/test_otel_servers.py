@@ -102,7 +102,7 @@ def test_no_collector_listens(ssb):
         begin = time.monotonic()
         ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
         assert time.monotonic() - begin < 10
-        assert wait_for(lambda: exporters(ssb))  # it still tries to export
+        assert wait_for(lambda: exporters(ssb))  # the exporter still tries to send
 
 
 def test_a_collector_that_comes_late_gets_it(ssb):

@@ -220,8 +220,9 @@ def test_no_call_gets_what_no_run_gets(world):
 
 
 def test_symlinks_of_the_system_are_followed(world, base):
-    """Symlinks that no skill can have made, as /home to /var/home, are followed. A symlink in a
-    directory of the caller may be a skill's; if root runs skills, one of root's may be, too."""
+    """The package follows symlinks that no skill can have made, such as /home to /var/home. A skill
+    may have made any symlink that belongs to the caller. So if root is the caller, the package does
+    not follow root's symlinks either, except directly in "/"."""
     work = granted(world)
     link = base / f"home-{work.parent.name}"
     link.symlink_to(work.parent)
@@ -301,7 +302,8 @@ def test_what_is_no_file_is_refused_and_nothing_stays_open(tmp_path, monkeypatch
 def test_a_leased_file_delays_no_call(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x")
-    # SIGIO tells the holder about the other open, and would end the test.
+    # The kernel sends SIGIO to the holder of the lease when the call opens the file. Without this
+    # line, the signal would end the test.
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:
         with open(path, "r+b") as holder:

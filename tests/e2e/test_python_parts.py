@@ -107,7 +107,7 @@ YAML_SAME = [MANIFEST, "{}", "- a\n- b: c\n  d: e\n-\n  - x\n", "a: |+\n  x\n\n\
 def test_yaml_means_what_it_means_elsewhere(text):
     known = yaml.safe_load(text)
     if isinstance(known, dict) and "numbers" in known:
-        known["numbers"][4] = "0x1f"  # a string here: no manifest needs hexadecimal numbers
+        known["numbers"][4] = "0x1f"  # our reader returns a string: no manifest needs such numbers
     assert _yaml.load(text) == known
 
 

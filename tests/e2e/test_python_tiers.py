@@ -220,7 +220,7 @@ def test_what_cannot_be_is_said(world, pyodide):
 
 
 def without_podman(directory):
-    """A PATH with Node on it, and nothing else."""
+    """Returns a PATH on which Node is the only program."""
     (directory / "node").symlink_to(shutil.which("node", path=harness.PATH))
     return str(directory)
 
@@ -305,9 +305,9 @@ def consent(state, refuse=False, counted=False, snapshot=True):
     (consent("holds", snapshot=None), "too large"),
 ])
 def test_what_runs_without_run(podman, plan, text):
-    """A plan that is not known to be approved, or that cannot be enforced without `run`, is not
-    run."""
-    del podman      # only needed because it puts the package into the path
+    """A tier that does not use `run` refuses a plan that is not known to be approved, and a plan that
+    cannot be enforced without `run`."""
+    del podman      # the fixture is needed only because it puts the package into the path
     from skillsandbox.tiers import process  # pylint: disable=import-outside-toplevel
     said = process.not_consented(plan)
     assert text in said and bool(said) is bool(text)

@@ -209,7 +209,7 @@ def test_locked_and_readable_while_it_runs(ssb):
                   stdout=subprocess.PIPE)
     try:
         assert p.stdout.readline() == b"begun\n"
-        def begun():  # a line may wait for others, but not long
+        def begun():  # called again: a line may wait a moment to be written with others
             with contextlib.suppress(FileNotFoundError):  # the file is being moved to its directory
                 path = records.paths(ssb)[-1]
                 parsed = records.verify(records.read_lines(path)[0])

@@ -72,7 +72,7 @@ def test_trace_tells_what_is_held(ssb):
         (str(path), "protected", "denied", "EROFS") for path in held]
     asked = {e["data"]["path"] for e in ssb.last_trace()["events"] if e["kind"] == "file_write"}
     assert asked == set(map(str, free))
-    # The places are granted by name, as the remedies say.
+    # The owner grants these places by name, as the remedies say: now the writes work.
     named = [near / ".git/hooks", near / ".envrc", near / ".npmrc", top / ".gemini"]
     r = ssb.run("-w", top, *(w for d in named for w in ("-w", d)), *words).ok()
     assert r.text.split() == ["made", "30", "made", "30"] + ["made"] * (3 + len(free))
@@ -164,7 +164,7 @@ def test_git_directory_elsewhere_in_the_grant(ssb):
 
 def test_git_directory_in_another_grant(ssb):
     """The git directory of a tree is in another grant. A commondir, a symlink, or a path through a
-    symlink leads to it, or it is granted itself: it is protected."""
+    symlink leads to it, or it is the grant itself: in each case it is protected."""
     w = ssb.mkdir("w")
     for name in ("a", "z", "z/gits", "z/link-to"):
         ssb.mkdir("w/" + name)

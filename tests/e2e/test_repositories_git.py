@@ -61,8 +61,8 @@ def test_bare_repository_in_place_of_the_owners(ssb, case):
 
 
 def test_bare_repository_of_the_owners(ssb):
-    """The owner has a bare repository, beneath the grant or as the grant: git works, and its
-    settings and hooks are protected."""
+    """The owner's bare repository is beneath the grant, or is the grant itself: git works, and the
+    settings and hooks of the repository are protected."""
     top = ssb.mkdir("top")
     history(ssb, ssb.mkdir("from"))
     git(ssb, "clone", "-q", "--bare", ssb.base / "from", top / "x.git")

@@ -16,7 +16,7 @@ from serve_world import children, served, skill
 from session_cli import Sessions, end_heralds
 
 HELLO = "print('hello')"
-QUICK = 0.5  # seconds, on a machine with other work; a server that is blocked takes several seconds
+QUICK = 0.5  # seconds for a ping, also on a busy machine; a blocked server takes several seconds
 ATTEMPTS = 4  # in one of them the machine itself may have stopped for a moment
 CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
 ELICIT = {"elicitation": {"form": {}}}
@@ -40,7 +40,7 @@ def pings(client, until, seconds=60):
 
 
 def is_quick(took):
-    """One of the pings may be slow because of other work."""
+    """True if the pings were fast. One of them may be slow because of other work on the machine."""
     return sorted(took)[-2] < QUICK and max(took) < 4 * QUICK
 
 
@@ -140,7 +140,7 @@ def test_canceled_leaves_no_process(user, sessions):
             assert mcp_world.eventually(lambda: children(client.process) == [])
             client.call("ping")
             assert not client.answers
-            # If its input ends, the server does not wait for this process, which must end, too.
+            # When its input ends, the server does not wait for its child; the child must end, too.
             client.send_tool("session_status")
             mcp_world.eventually(lambda: len(children(client.process)) == 1)
             (left,) = [os.pidfd_open(int(pid)) for pid in children(client.process)]

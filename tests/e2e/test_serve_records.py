@@ -152,7 +152,7 @@ def trace_pages(client, record, **ask):
 
 @BY_USER
 def test_pages_of_some_lines(ssb, state):
-    """Lines that a filter leaves out count for `from` of the next page, and no line is returned
+    """`from` of the next page also counts the lines that a filter leaves out; no line is returned
     twice."""
     record = Record()
     state.put(record)

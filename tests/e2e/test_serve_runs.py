@@ -100,7 +100,7 @@ def test_a_task_says_what_its_run_does(user):
 
 # ---- canceled ----------------------------------------------------------------------------
 
-TIMES = 10  # twice, as root and as the user
+TIMES = 10  # the test runs twice, as root and as the user
 
 
 def verified(ssb):

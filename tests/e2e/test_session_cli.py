@@ -435,8 +435,8 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 
 def test_an_idle_session_expires(sessions):
-    """A session that no command asks about expires. In the existing engine it stayed active for
-    ever."""
+    """A session expires even if no command asks about it. In the existing engine it stayed active
+    for ever."""
     sessions.start("--id", "long")
 
     def begin(seconds):
@@ -545,7 +545,8 @@ def test_the_ledger_says_what_was_passed(local, act):
     assert (seen["code"], seen["act"]) == ("threshold", act)
     told = local.ok("show", s)
     assert "runs: 1, more than 0" in told and "seen: 1 times, the threshold is 1" in told
-    # A run that exceeds the limit also passes the level of its alert, unless the run was refused.
+    # With `log` the run exceeds the limit, and so it also passes the level of the limit's alert.
+    # With `block` the run is refused.
     assert local.state(s) == ("alert" if act == "log" else "active")
 
 

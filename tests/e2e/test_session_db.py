@@ -44,7 +44,7 @@ class Probe:
                                  bufsize=1)
 
     def counts(self, tag):
-        """The number of transactions, counted by each of the things that a transaction writes."""
+        """Returns four counts of the transactions, each from another thing that a transaction writes."""
         return [int(n) for n in self("count", tag).ok().text.split()]
 
 

@@ -47,7 +47,7 @@ class Engine:
 
     def found(self, runs):
         """The possible numbers of runs that a kill finds. PostgreSQL itself tells each keeper of
-        the kill, so its run may have ended before the kill counts."""
+        the kill, so its run may have ended before the kill counts the runs."""
         return [runs] if self.url is None else range(runs + 1)
 
     def create_session(self, **policy):
@@ -345,8 +345,8 @@ def test_a_refused_check_kills_the_runs(engine):
 
 
 def test_a_kill_that_was_cut_short_is_finished(user):
-    """A kill is only in the store: its process died before it acted, and the keeper did not get it.
-    The next kill ends the run."""
+    """A kill is in the store, but its process died before it told the keeper: the run continues. The
+    next kill ends the run."""
     sessions = Sessions(user)
     s = sessions.start()
     run = Run(sessions, s)

@@ -29,7 +29,8 @@ def elsewhere(world, *words):
                            cwd=r.work).ok().json()
 
 
-# An overlay, because the machine that runs the tests may have no machine-id.
+# Puts an overlay over /etc. A mount over machine-id would need that file, and the machine that runs
+# the tests may have none.
 NAMESAKE = """
 mkdir -p "$0/etc"; rm -f "$0/etc/machine-id"
 case $1 in
@@ -82,7 +83,7 @@ def test_a_pause_from_elsewhere(fleet):
 def test_a_server_that_is_gone(fleet, server):
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    # Before stop(): the connections end at once, but stop() takes longer.
+    # The clock starts before stop(), because the connections end at once and stop() takes longer.
     begun = time.monotonic()
     server.stop()
     try:

@@ -152,8 +152,8 @@ def test_keepers_sleep_while_others_have_their_grace(user):
 
 
 def test_the_keeper_is_not_a_zombie_of_the_caller(sessions):
-    """The keeper may live longer than a call of the library, whose caller then must not have it as
-    a child."""
+    """A keeper may live longer than the library call that started it. It must not be a child of the
+    calling program, which would not reap it."""
     sessions.start("a")
     run, _ = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")

@@ -108,7 +108,7 @@ def test_https_and_the_authorities_it_trusts(ssb, driver):
     _, other = world.authority(ssb, "other")
     with Receiver(tls=context) as r:
         box.add(JSON, r.url, secret_file(ssb))
-        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # neither knows the authority
+        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # neither trusts the receiver's authority
             box.deliver(4, **env)
             tries = box.done()
             assert not r.requests and tries[-1][1] == 0 and tries[-1][2] > 0
@@ -285,8 +285,8 @@ def test_many_messages_keep_their_order(box):
 
 
 def test_a_late_answer_changes_no_order(box):
-    """The first answer comes late: the herald gives the newest messages back, so that another one
-    can take them, and the order stays."""
+    """The first answer comes late: the herald gives the newest messages back, so that another
+    herald can take them. The order of the messages stays the same."""
     with Receiver(plan=[world.late]) as r:
         add_many(box, r)
         box.deliver(30)

@@ -288,7 +288,7 @@ def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
                     "/tmp/own", shared, timeout=120).ok()
         assert reached() == 0
         assert mode == "fd" or int(r.text) > 0, "its own"
-        for i in range(50):  # the control; if a race is lost, it is tried again
+        for i in range(50):  # the control; the program is started again until it wins the race
             ssb.bare([race, mode, own / str(i), shared]).ok()
             if reached() > 0:
                 break

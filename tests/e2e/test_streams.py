@@ -295,8 +295,8 @@ def test_interactive_input(ssb, terminal):
 def test_terminal_is_restored(ssb, terminal):
     t = terminal("--", "sh", "-c", "stty raw -echo 2>/dev/null; exit 4")
     assert t.wait() == 4
-    # The mode of a new terminal. It is not compared with an earlier one, because the skill may have
-    # changed it before the test could read it.
+    # ICANON is set in every new terminal. The test does not compare with an earlier mode, because
+    # the skill may have changed it before the test could read it.
     assert termios.tcgetattr(t.fd)[3] & termios.ICANON
 
 

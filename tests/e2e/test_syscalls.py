@@ -22,7 +22,7 @@ i386_getpid
 DENIED = {"EPERM", "EACCES", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "SIG31", "SIG9"}
 # A call by another ABI gives no errno that could be tested: it ends the process.
 KILLED = {"x32_getpid", "i386_getpid"}
-# These reach only the skill's own processes.
+# These calls reach only the skill's own processes. The profile `permissive` allows them.
 FOR_DEVELOPMENT = {"ptrace_traceme", "process_vm_readv", "process_vm_writev", "kcmp",
                    "personality"}
 

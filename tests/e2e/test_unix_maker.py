@@ -158,8 +158,8 @@ def waiting(ssb):
 
 
 def test_it_waits_without_haste(waiting):
-    """The maker looks at waiting calls less and less often. With constant short pauses it did so
-    500 times a second."""
+    """The maker looks at waiting calls less and less often. With constant short pauses it would
+    look 500 times a second."""
     _, maker = waiting
 
     def seen():

@@ -132,7 +132,7 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     a = Live(state, a_record)
     a.write(2)
     said = Record(events=[("stdout", {"message": "x"})] * 3000)
-    begun = Live(state, said)  # shows when the watcher has begun: earlier lines are not shown
+    begun = Live(state, said)  # its lines show when the watcher has begun
     w = watcher("--all", "--json")
     wait_for(lambda: begun.write() or w.lines_of(said.id))
     b_record = Record(skill_name="second")

@@ -22,7 +22,7 @@ struct fuzz {
 	long requests;
 	long responses;
 	long ends;
-	long gone; /* requests whose end is not reported any more */
+	long gone; /* requests whose end is not reported, because the client has gone */
 };
 
 static void fuzz_send(struct mcp_out *o, enum mcp_kind kind, int status, const char *json,

@@ -67,7 +67,7 @@ class Expected:
         self.optional = False
         self.unclear = False
         self.path_also = self.path2_also = None
-        self.vague = False  # the call fails in any case, on something without a name
+        self.vague = False  # see compare(): the call fails in any case, on a thing without a name
         self.error = 0
 
     def __str__(self):
@@ -306,7 +306,7 @@ def match(expected, lines, folded):
             used.append(told[at])
             at += 1
             continue
-        if e.optional or e.vague:  # exact attempts choose first
+        if e.optional or e.vague:  # exact attempts choose their lines first
             later.append(e)
         elif not repeated(e, used, repeats):
             got = told[at].get("message", "") if at < len(told) else "nothing"

@@ -32,7 +32,7 @@ class Meaning:
         # for example a loop of symlinks: the record may say that the file exists, or that it does
         # not
         self.unclear = unclear
-        self.vague = False  # below a file that a /proc link led to: it exists in no case
+        self.vague = False  # the path goes on below a file that a /proc link led to: it exists in no case
         self.also = None  # another name that the record may have
         self.inode = None
 

@@ -90,7 +90,7 @@ int main(void)
 		(void)connect(fd, (struct sockaddr *)&away, sizeof(away));
 		long took = (now_ns() - begin) / 1000000;
 		longest = took > longest ? took : longest;
-		close(peer); /* so that the closer's close() does not wait either */
+		close(peer); /* without a peer, the socket does not linger in close() */
 		while (atomic_load(&done) < i) {
 			sched_yield();
 		}

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define ALONE     (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)
-#define DIR_FD    100 /* leader and thread have different files at these numbers */
+#define DIR_FD    100 /* in leader and thread, these two fds are different files */
 #define FILE_FD   101
 #define PATHS     32
 #define PATH_SIZE 128
@@ -114,7 +114,7 @@ static int paths(void *arg)
 static int become(void *arg)
 {
 	(void)arg;
-	while (!done) { /* until the leader has begun to open */
+	while (!done) { /* waits until the leader has begun to open */
 	}
 	execve(args[2], args + 2, environ);
 	_exit(1);
@@ -131,7 +131,7 @@ static int main_paths(void)
 	}
 	int child = fork();
 	if (child == 0) {
-		take(args[3]); /* other files than those of its parent */
+		take(args[3]); /* its fds are other files than those of its parent */
 		close(pair[1]);
 		_exit(read(pair[0], &byte, 1) != 0);
 	}

@@ -1,6 +1,7 @@
-/* unix_race MODE OWN GRANT - calls connect() or bind() with its own socket OWN/s, and tries to
- * reach the host's socket GRANT/s by that: another thread changes the address, the fd, the path or
- * the working directory while the supervisor checks the call. Prints how many calls succeeded. */
+/* unix_race MODE OWN GRANT - calls connect() or bind() on its own socket OWN/s. While the
+ * supervisor checks the call, another thread changes the address, the fd, the path or the working
+ * directory, so that the call could reach the host's socket GRANT/s. Prints how many calls
+ * succeeded. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -45,8 +46,8 @@ static void swap_once(int round)
 		say(&to, round % 2 ? grant : own, "s");
 		memcpy(&shared.un, &to, sizeof(to));
 	} else if (strcmp(mode, "fd") == 0) {
-		/* A unix socket replaces the TCP socket, whose connect() is allowed; the address
-		 * is replaced, too. */
+		/* The connect() of a TCP socket is allowed. Now a unix socket gets the fd of the
+		 * TCP socket, and the address becomes that of GRANT/s. */
 		int s = socket(AF_UNIX, SOCK_STREAM, 0);
 		say(&to, grant, "s");
 		dup2(s, TARGET);

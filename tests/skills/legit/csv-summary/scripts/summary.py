@@ -5,7 +5,7 @@ import statistics
 import sys
 import tempfile
 
-with tempfile.TemporaryFile("w+") as copy:  # whoever pipes may not pipe twice
+with tempfile.TemporaryFile("w+") as copy:  # a pipe can be read only once
     copy.write(sys.stdin.read())
     copy.seek(0)
     rows = list(csv.DictReader(copy))
