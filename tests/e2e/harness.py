@@ -280,8 +280,8 @@ class Runner:
 
 
 def userns_denied(runner, *args):
-    """Returns a command that runs the product in a new user namespace, in which no further one can be
-    made because the limit is zero. The caller is an ordinary user in it."""
+    """Returns a command that runs the product in a new user namespace, in which no further one can
+    be made because the limit is zero. The caller is an ordinary user in it."""
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all ' \
              '--inh-caps=-all --bounding-set=-all -- "$0" "$@"'
     return ["unshare", "--map-current-user", "--keep-caps", "sh", "-c", script, runner.binary,

@@ -25,7 +25,7 @@ MISSING = "the npm packages of the tests are not installed; run: scripts/npm-set
 
 
 def requirements(revision):
-    """Returns the server scenarios in the suite's own list: those that are scored, and the others."""
+    """Returns the server scenarios of the suite's own list: the scored ones, and the others."""
     path = SUITE / f"requirements/{revision}.yaml"
     if not path.exists():
         return [], []

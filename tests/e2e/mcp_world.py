@@ -100,7 +100,7 @@ def text_of(response):
 
 
 def eventually(what, seconds=SECONDS):
-    """Waits until what() returns a true value. Returns False if it does not do so within the time."""
+    """Waits until what() returns a true value; returns False if that takes too long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():

@@ -334,7 +334,8 @@ def udp_echo(world, port):
         data, asked, _, peer = sock.recvmsg(65535, socket.CMSG_SPACE(20))
         with world.lock:
             world.datagrams.append([port, len(data), data[:64].decode("latin-1")])
-        sock.sendmsg([data.upper()], asked, 0, peer)  # answers from the address to which the client sent
+        # The answer comes from the address to which the client sent.
+        sock.sendmsg([data.upper()], asked, 0, peer)
 
 
 def dns_reply(world, query):

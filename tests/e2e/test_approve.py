@@ -462,6 +462,7 @@ def test_a_skill_cannot_reach_it(ssb, asks):
             except OSError as e:
                 print('denied', e.errno)
     """
-    assert ssb.bare(code).text.count("OPENED") >= 3  # the control; one try may fail: writing to the read-only copy
+    # The control. One try may fail: to write to the copy, which is read-only.
+    assert ssb.bare(code).text.count("OPENED") >= 3
     r = ssb.inside(code, flags=["--read", ssb.state.parent])
     assert "OPENED" not in r.text and r.text.count("denied") == 4, r.text

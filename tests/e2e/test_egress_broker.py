@@ -15,7 +15,7 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """True if the attempt got no answer, and ended within the time with an ordinary error or end."""
+    """True if the attempt got no answer, but in time an ordinary error or end."""
     return not r["value"] and r["seconds"] < seconds
 
 

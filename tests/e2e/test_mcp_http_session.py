@@ -123,7 +123,8 @@ def test_a_server_that_hangs_up(server):
         assert [(d, r is not None) for _, d, r in found] == [("", True)]
         c.send("GET", Last_Event_ID=found[0][0], **fields)  # on the same connection
         assert [m["id"] for m in messages(c.answer())] == [2]
-    old = server.session("2025-06-18")  # clients of this version do not reconnect, so the stream must stay
+    # Clients of this version do not reconnect, so the server must not end the stream.
+    old = server.session("2025-06-18")
     assert text_of(server.once(body=call(2, "leave", ms=30), **old)[2]) == "xxxxx"
     message = call(2, "leave", modern=True, ms=30)
     assert server.once(body=message, **modern_fields(message))[0] == 200

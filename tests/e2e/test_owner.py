@@ -58,8 +58,8 @@ def test_ancestor_of_a_dangerous_path(ssb):
 
 @pytest.mark.parametrize("access", ["read", "write"])
 def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
-    """An earlier run made a name a symlink to a dangerous place. If the owner then grants this name,
-    the grant is refused, because the owner did not name the dangerous place."""
+    """An earlier run made a name a symlink to a dangerous place. If the owner then grants this
+    name, the grant is refused, because the owner did not name the dangerous place."""
     d, data = ssb.mkdir("project"), ssb.mkdir("data")
     near = ssb.home / "proj"
     ssb.write(near / "file", "")
@@ -203,8 +203,8 @@ def test_directory_in_the_callers_path(ssb):
 
 
 def test_what_root_keeps_to_itself(root):
-    """In the sandbox, root's files belong to the skill's uid. Files with mode 0600 still stay closed
-    to the skill unless the owner grants them."""
+    """In the sandbox, root's files belong to the skill's uid. Files with mode 0600 still stay
+    closed to the skill unless the owner grants them."""
     data = root.mkdir("service")
     for name, mode in (("open", 0o644), ("closed", 0o600)):
         root.write(data / name, SECRET + name, mode)

@@ -305,8 +305,8 @@ def consent(state, refuse=False, counted=False, snapshot=True):
     (consent("holds", snapshot=None), "too large"),
 ])
 def test_what_runs_without_run(podman, plan, text):
-    """A tier that does not use `run` refuses a plan that is not known to be approved, and a plan that
-    cannot be enforced without `run`."""
+    """A tier that does not use `run` refuses a plan that is not known to be approved, and a plan
+    that cannot be enforced without `run`."""
     del podman      # the fixture is needed only because it puts the package into the path
     from skillsandbox.tiers import process  # pylint: disable=import-outside-toplevel
     said = process.not_consented(plan)

@@ -264,7 +264,8 @@ def test_output_cannot_look_like_our_report(ssb):
         text = client.tool("run_skill", skill_dir="forger")["content"][0]["text"]
     lines = text.splitlines()
     assert "| fine" in lines and "| " + fake in lines
-    assert [n for n in lines if n == fake] == [fake], text  # the server wrote this line, for the one real attempt
+    # The server itself wrote this line, for the one real attempt.
+    assert [n for n in lines if n == fake] == [fake], text
     assert not [n for n in lines if n.startswith("   to allow: approve me")]
 
 

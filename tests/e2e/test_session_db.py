@@ -44,7 +44,7 @@ class Probe:
                                  bufsize=1)
 
     def counts(self, tag):
-        """Returns four counts of the transactions, each from another thing that a transaction writes."""
+        """Returns four counts of the transactions, each from other data that they write."""
         return [int(n) for n in self("count", tag).ok().text.split()]
 
 

@@ -345,8 +345,8 @@ def test_a_refused_check_kills_the_runs(engine):
 
 
 def test_a_kill_that_was_cut_short_is_finished(user):
-    """A kill is in the store, but its process died before it told the keeper: the run continues. The
-    next kill ends the run."""
+    """A kill is in the store, but its process died before it told the keeper: the run continues.
+    The next kill ends the run."""
     sessions = Sessions(user)
     s = sessions.start()
     run = Run(sessions, s)

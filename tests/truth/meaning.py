@@ -32,7 +32,8 @@ class Meaning:
         # for example a loop of symlinks: the record may say that the file exists, or that it does
         # not
         self.unclear = unclear
-        self.vague = False  # the path goes on below a file that a /proc link led to: it exists in no case
+        # True: the path goes on below a file to which a /proc link led, so it cannot exist.
+        self.vague = False
         self.also = None  # another name that the record may have
         self.inode = None
 

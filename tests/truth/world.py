@@ -37,7 +37,7 @@ def mount(kind, at, source=b"truth", options=b"", flags=MS_NOSUID | MS_NODEV):
 
 
 def unmount(at):
-    libc.umount2(at, MNT_DETACH)  # MNT_DETACH: a process that is just ending may still use the mount
+    libc.umount2(at, MNT_DETACH)  # MNT_DETACH: an ending process may still use the mount
 
 
 class Ground:

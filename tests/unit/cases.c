@@ -14,7 +14,7 @@
 
 #define MAX_CASES_BYTES (1UL << 20)
 
-static struct test_case current; /* line: 0 if no check is running */
+static struct test_case current; /* `line` is 0 if no check is running */
 static size_t n_cases, failed;
 
 void cases_expect(const struct test_case *c, size_t i, const char *got)

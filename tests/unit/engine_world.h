@@ -20,8 +20,8 @@ static struct world {
 	struct session_policy p;
 } w;
 
-/* Makes a session with the policy in `text`; it replaces the session before. check() is called one
- * second after the session began. */
+/* Makes a session with the policy in `text`, which replaces the previous session. For check(), the
+ * session began one second ago. */
 static inline void begin(const char *text)
 {
 	struct ssb_diags *diags = ssb_diags_new();

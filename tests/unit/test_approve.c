@@ -123,7 +123,7 @@ static enum consent_answer ask_case(struct approve_case *k)
 	return a;
 }
 
-/* Asks about a plan to which the right to read `path` was refused. */
+/* Asks the owner about a plan in which the request to read `path` was refused. */
 static enum consent_answer ask_after(struct mcp_call *c, char *path, unsigned rounds)
 {
 	struct refusal r = { .kind = REFUSAL_READ,
@@ -153,7 +153,7 @@ static enum consent_answer ask(struct mcp_call *c, char *path)
 	return ask_after(c, path, 0);
 }
 
-/* Writes the state that a question about `path` has. */
+/* Writes the requestState that a question about `path` has. */
 static void seal(struct buf *state, char *path)
 {
 	struct given one = { the_option, path };
@@ -268,8 +268,8 @@ static void once_is_not_remembered(void **state)
 	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 }
 
-/* A skill whose files changed since the approval runs only if the owner agrees to that. It is a
- * question of its own, even if the plan lacks nothing. */
+/* A skill whose files changed since the approval runs only if the owner agrees to that. The owner
+ * is asked even if no request of the plan was refused. */
 static void asks_for_the_word(void **state)
 {
 	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
@@ -393,8 +393,8 @@ static void has_a_cap(void **state)
 	assert_int_equal(ask_plain("one", first), ANSWER_NONE);
 }
 
-/* Asks about a plan that was refused `n` files, whose names have `len` more bytes. The plan also
- * asks for `n` places that are not refused. */
+/* Asks about a plan in which `n` files were refused; `len` bytes are added to each of their names.
+ * The plan also requests `n` places that are not refused. */
 static enum consent_answer ask_many(size_t n, size_t len)
 {
 	AUTO(string_list_done) struct string_list asked = { 0 };

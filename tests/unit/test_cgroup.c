@@ -62,7 +62,7 @@ static int touch_much(void)
 	return touch(64 * MIB);
 }
 
-/* Returns the number of children that could be forked; 100 more if fork() failed with EAGAIN. */
+/* Returns the number of children that could be forked, plus 100 if fork() failed with EAGAIN. */
 static int fork_many(void)
 {
 	int n = 0;
@@ -145,7 +145,7 @@ static void test_process_limit(void **state)
 	int status = run_inside(cg, fork_report);
 
 	assert_true(WIFEXITED(status));
-	/* 8 in all: the child, its reporter, and 6 more; then EAGAIN. */
+	/* 8 processes in all: the child, its reporter, and 6 more. Then fork() fails: plus 100. */
 	assert_int_equal(WEXITSTATUS(status), 106);
 	assert_true(cgroup_pids_hits(cg) > 0);
 	cgroup_free(cg);

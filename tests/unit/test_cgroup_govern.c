@@ -87,7 +87,7 @@ static void try_brake(const struct cgroup *cg)
 	}
 	assert_true(counts(n));
 	assert_in_range(after, before + 20000, before + 60000000);
-	/* A frozen process dies when it is killed, without another count. */
+	/* A frozen process that is killed dies at once: it does not count again. */
 	freeze(cg);
 	uint64_t last = *n;
 	kill(pid, SIGKILL);

@@ -321,7 +321,7 @@ static void test_second_path(void **state)
 	expect(&e, "persistence", "T1546.004");
 	e.op = OP_LINK;
 	expect(&e, "persistence", "T1546.004");
-	e.op = OP_SYMLINK; /* the text of a symlink is not written to */
+	e.op = OP_SYMLINK; /* the path is the text of a new symlink: it is not written to */
 	expect(&e, "none", NULL);
 	e.op = OP_RENAME;
 	e.path2 = text(HOME "/y");

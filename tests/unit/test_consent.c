@@ -101,7 +101,7 @@ static void declined_stays_out(void **state)
 	assert_true(l.declined.n == 0 && l.n_grants == 2);
 }
 
-/* A plan that was made of another manifest than the skill's can neither be approved nor run with
+/* A plan that was made from another manifest than the skill's can neither be approved nor run with
  * the approval. */
 static void of_the_pinned_manifest(void **state)
 {
@@ -122,7 +122,7 @@ static void of_the_pinned_manifest(void **state)
 	char *path = other.manifest;
 	f.lock.format = SKILL_SCRIPT;
 	same.format = other.format = SKILL_SCRIPT;
-	/* of another script */
+	/* The approval has the digest of another script's manifest. */
 	memset(f.lock.manifest, 0, sizeof(f.lock.manifest));
 	assert_true(consent_fits(&f.lock, &same));
 	assert_string_equal(path, same.manifest);

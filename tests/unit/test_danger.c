@@ -140,7 +140,7 @@ static void test_relations(void **state)
 	danger_free(d);
 }
 
-/* The set for reads judges a read like the set for reads and writes. */
+/* A set that was made for reads only judges a read like the set for reads and writes. */
 static void test_set_for_reads(void **state)
 {
 	struct danger *reads = danger_new(&owner, ACCESS_READ);

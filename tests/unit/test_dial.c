@@ -378,7 +378,7 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* Sends a request with `n` fds. `n` goes up to and above the room of msg_fds_recv(); the product
+/* Sends a request with `n` fds: up to as many as msg_fds_recv() has room for, and more. The product
  * never sends that many. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {

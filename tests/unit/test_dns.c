@@ -64,10 +64,10 @@ static const struct {
 	{ RAW(ONE_EDNS NAME A_IN OPT("\004\320")), "api.example.com", 1, DNS_A, true, 1232 },
 	{ RAW(ONE_EDNS NAME A_IN OPT("\004\321")), "api.example.com", 1, DNS_A, true, 1232 },
 	{ RAW(ONE_EDNS NAME A_IN OPT("\377\377")), "api.example.com", 1, DNS_A, true, 1232 },
-	/* a cookie in the OPT; the DO bit */
+	/* an OPT record with a cookie and the DO bit */
 	{ RAW(ONE_EDNS NAME A_IN "\0\0\051\004\320\0\0\200\0\0\014\0\012\0\010cookie!!"),
 	  "api.example.com", 1, DNS_A, true, 1232 },
-	/* another record beside the OPT; the owner of that record is a pointer, which is not
+	/* another record beside the OPT; the name of that record is a pointer, which is not
 	 * followed */
 	{ RAW(HEAD("\0\1\0\0\0\0\0\2") NAME A_IN "\300\377\0\001\0\1\0\0\0\0\0\4abcd" OPT("\4\0")),
 	  "api.example.com", 1, DNS_A, true, 1024 },

@@ -109,7 +109,7 @@ static void test_endless_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 200, 50000); /* for ten seconds */
+	start_talker(&e, 200, 50000); /* one event every 50 ms: for ten seconds */
 	uint64_t start = clock_ms();
 	egress_stop(&e, some_trace());
 	assert_true(clock_ms() - start < 8000);

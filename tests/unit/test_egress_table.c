@@ -338,8 +338,8 @@ static void ranges(void **state)
 	assert_int_equal(egress_rule_for(t, one, 83, false), 7);
 	assert_true(outer->wide && !inner->wide && !one->wide);
 	assert_true(by_address(t, "2001:db8::5")->wide);
-	/* This range has four addresses and two ports: its own, and the port of the range around
-	 * it. */
+	/* This range is not wide: it has four addresses and two ports (its own, and the port of the
+	 * range around it). */
 	assert_false(by_address(t, "2001:db8::1:3")->wide);
 
 	/* A connection to a range has the name of the address that the skill connects to. */

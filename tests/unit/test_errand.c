@@ -134,7 +134,7 @@ static void bring_many(void *arg, struct buf *out)
 
 static void brings_no_more_than_it_may(void **state)
 {
-	/* a buffer keeps one byte for its NUL */
+	/* one byte less than the cap fits, because the buffer keeps one for its NUL */
 	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 };
 	struct seen past = { .bytes = MAX_ERRAND_BYTES + 1 };
 
@@ -410,7 +410,7 @@ static void the_fewest_come_first(void **state)
 	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS);
 	/* As many errands run as are allowed, and three more wait. The errand of the client that
-	 * has none runs first. */
+	 * has no running errand is started first. */
 	struct errand_wish of_a = { .run = say_hello, .who = "a" };
 	struct errand_wish of_b = { .run = say_hello, .who = "b" };
 	struct errand_wish of_c = { .run = say_hello, .who = "c" };

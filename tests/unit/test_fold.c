@@ -115,7 +115,7 @@ static void test_full_set_gives_up_the_oldest(void **state)
 	}
 	struct fold_entry last = { .key = key_in_set(9, 101), .seq = 101 };
 	assert_true(fold_put(&f, &last, &gone));
-	assert_int_equal(gone.seq, 1); /* the oldest: the other entries were found later */
+	assert_int_equal(gone.seq, 1); /* the oldest one is removed: the others were found later */
 	assert_int_equal(gone.count, 1);
 }
 

@@ -51,7 +51,7 @@ static void check_scalar(const struct test_case *c)
 	}
 	assert_int_equal(strncmp(f.json, BEFORE, strlen(BEFORE)), 0);
 	char *value = f.json + strlen(BEFORE);
-	value[strlen(value) - 1] = '\0'; /* without the closing brace */
+	value[strlen(value) - 1] = '\0'; /* removes the closing brace */
 	cases_expect(c, 0, value);
 }
 

@@ -78,15 +78,15 @@ static void known_answers(void)
 
 static void vectors_of_the_standards(void **state)
 {
-	known_answers(); /* with the implementation at the start of a process */
+	known_answers(); /* with the implementation that a process uses at its start */
 	sha256_portable();
 	known_answers();
 	(void)sha256_accelerate();
 	known_answers();
 }
 
-/* For each length, the hash of two pieces of any size, and of single bytes, is the hash of the
- * whole. */
+/* For each length, the hash is the same whether the data comes at once, in two pieces of any size,
+ * or byte by byte. */
 static void any_split_is_the_same(void **state)
 {
 	for (size_t len = 0; len <= 300; len++) {

@@ -207,7 +207,7 @@ static void test_pagerduty(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_string_equal(at(&m, ROWS[i].path), ROWS[i].want);
 	}
-	buf_init(&out, MAX_NOTIFY_BODY); /* there is no routing key */
+	buf_init(&out, MAX_NOTIFY_BODY); /* this message has no routing key */
 	item.body = m.body.data;
 	assert_int_equal(herald_body(&item, &out, &err), -1);
 	assert_non_null(strstr(err.text, "routing key"));
@@ -279,7 +279,7 @@ static void test_no_event(void **state)
 static void test_hostile_words(void **state)
 {
 	static const struct {
-		const char *reason; /* as it is in the JSON */
+		const char *reason; /* as the event's JSON has it */
 		const char *slack;
 		const char *plain;
 	} ROWS[] = {
@@ -312,7 +312,8 @@ static void test_hostile_words(void **state)
 			assert_int_equal(make(&m[kind], (enum notify_kind)kind, event), 0);
 		}
 		snprintf(want, sizeof(want), "*Reason:*\n%s", ROWS[i].slack);
-		/* Text after a NUL is not shown to people, so it cannot mislead them. */
+		/* In the text for Slack, a NUL ends the reason. What follows it is not shown, so it
+		 * cannot mislead people. */
 		bool cut = strstr(ROWS[i].reason, "u0000") != NULL;
 		if (!cut) {
 			assert_string_equal(at(&m[NOTIFY_SLACK], "blocks.2.text.text"), want);

@@ -111,7 +111,7 @@ static char *scan(bool *ret_cut)
 
 #define HOST(name) "f('https://" name ".example.com')\n"
 
-/* Returns short lines without a hint, new. Only the number of their bytes matters. */
+/* Returns `len` bytes of text, new: short lines without a hint. */
 static char *nothing(size_t len)
 {
 	char *text = malloc(len);

@@ -171,7 +171,7 @@ static void test_nothing_goes_before_allow(void **state)
 	http1_allow(&h);
 	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_PASS);
 	assert_int_equal(pass, strlen(BYTES));
-	assert_string_equal(h.host, "a.test"); /* kept for the record */
+	assert_string_equal(h.host, "a.test"); /* the host is kept for the record */
 }
 
 static void test_upgrade_counts_once_allowed(void **state)

@@ -226,9 +226,9 @@ static void test_grace_that_is_left(void **state)
 	}
 }
 
-/* The room is the amount that a run may use before the keeper must ask the store again. A limit
- * that refuses has no room after it is reached. A limit that only pauses, alerts or logs has been
- * carried out then, so there is no further limit. */
+/* The room is the amount that a run may use before the keeper must ask the store again. If a
+ * limit that refuses is reached, there is no room. If a limit that only pauses, alerts or logs is
+ * reached, it has had its effect: from then on it does not limit the room. */
 static void test_room_of_a_limit(void **state)
 {
 	static const struct {

@@ -211,9 +211,9 @@ static void test_a_process_and_its_double(void **state)
 
 /* ---- a keeper on a busy machine ------------------------------------------- */
 
-#define LOOKS 3 /* queries of the clock, after which every keeper has its request */
+#define LOOKS 3 /* after so many queries of the clock, every keeper has its request */
 
-static int slow = -1; /* the keeper waits for a byte from here */
+static int slow = -1; /* fd to which clock_gettime() writes the byte that the keeper waits for */
 
 int clock_gettime(clockid_t id, struct timespec *ret)
 {

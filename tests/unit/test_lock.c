@@ -135,7 +135,7 @@ static void of_the_owners_manifest(void **state)
 	assert_false(consent_fits(&f.lock, &plan));
 }
 
-/* An approval is for the files that the owner saw, not for the files of now. */
+/* An approval is for the files that the owner saw, not for the files as they are now. */
 static void of_what_was_shown(void **state)
 {
 	AUTO(skill_files_done) struct skill_files shown = { 0 };
@@ -150,8 +150,8 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(look(), CONSENT_NONE);
-	/* Only the digest of the shown files is known. All files are read, and their digest is
-	 * different. */
+	/* The caller knows only the digest of the shown files: all files are read, and their digest
+	 * is different. */
 	struct skill_files digest = { 0 };
 	memcpy(digest.tree, shown.tree, sizeof(digest.tree));
 	err = (struct ssb_error){ 0 };
@@ -180,7 +180,7 @@ static void of_what_was_shown(void **state)
 }
 
 /* Approving more items for the same files adds to the approval. If the files have changed or the
- * approval has expired, it begins again. */
+ * approval has expired, a new approval begins, without the earlier items. */
 static void some_at_a_time(void **state)
 {
 	static const struct {

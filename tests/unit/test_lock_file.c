@@ -106,7 +106,7 @@ static void not_understood(void **state)
 	read_good(&good);
 	buf_init(&bad, MAX_LOCK_BYTES);
 	for (size_t i = 0; i < ARRAY_LEN(SPOILED); i++) {
-		/* `at` is the end of the file, if that is replaced. */
+		/* `at` is the text that is replaced. "}\n" means the one at the end of the file. */
 		const char *at = strcmp(SPOILED[i].from, "}\n") == 0
 		                         ? good.data + good.len - 2
 		                         : strstr(good.data, SPOILED[i].from);
@@ -358,14 +358,14 @@ static void is_there(void **state)
 	give(&FOR_GOOD);
 	assert_true(lock_there(&owner, skill));
 	assert_false(lock_there(&owner, "/other"));
-	/* Also true if the approval is invalid, or a symlink to nothing. */
+	/* lock_there() is also true if the approval is invalid, or a symlink to nothing. */
 	write_lock("", 0, 0600);
 	assert_true(lock_there(&owner, skill));
 	lock_path(path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/nonexistent", path), 0);
 	assert_true(lock_there(&owner, skill));
-	/* Also true if the directory cannot be read. */
+	/* lock_there() is also true if the directory cannot be read. */
 	snprintf(path, sizeof(path), "%s/loop", top);
 	assert_int_equal(symlink(path, path), 0);
 	owner.state_dir = path;
@@ -485,7 +485,7 @@ static int give_while(int held, const struct buf *other)
 		_exit(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err) == 0 ? 0 : 1);
 	}
 	assert_int_equal(lock_files_read(skill, &files, &err), 0);
-	/* That process makes the copy right before it waits. */
+	/* That process makes the copy just before it waits for the lock. */
 	for (int i = 0; i < 10000 && !snapshot_there(&owner, &files); i++) {
 		(void)usleep(1000);
 	}

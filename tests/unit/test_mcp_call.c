@@ -20,7 +20,7 @@ static void answered_later(void **state)
 	world_say(HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 	assert_int_equal(w.server->n_calls, 1);
-	/* is answered before the held call */
+	/* this request is answered before the held call */
 	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "'id':2");
 	mcp_done(w.held);
@@ -59,7 +59,7 @@ static void answered_elsewhere(void **state)
 	close(p[0]);
 	close(p[1]);
 
-	/* A part of the answer, and one byte more, are refused. Nothing is sent. */
+	/* An answer that is cut, or one byte too long, is refused. Nothing is sent. */
 	for (size_t n = 0; n < (size_t)len; n++) {
 		assert_int_equal(mcp_call_back(w.held, data, n), -1);
 	}

@@ -314,7 +314,7 @@ static void test_input(void **state)
 	expect_task(id, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method'");
 	assert_null(strstr(world_last(&w.out), "\"b\":{"));
-	/* The first answer to b counts. With the answer to a, nothing is missing any more. */
+	/* This second answer to b does not count. With the answer to a, both are answered. */
 	ask_task("update", id,
 	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");

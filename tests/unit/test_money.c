@@ -199,7 +199,8 @@ static void durations(void **state)
 	}
 }
 
-/* Each pair of states is compared with a picture of the table. */
+/* Each pair of states is compared with a picture of the table. The columns are the states: active,
+ * alert (l), paused, killed, completed, expired. */
 static void transitions(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {

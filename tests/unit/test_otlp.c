@@ -147,7 +147,7 @@ static void test_text(void **state)
 		{ "\xc2\x9b", 2, "\\xc2\\x9b" },          /* CSI in C1 */
 		{ "\xed\xa0\x80", 3, "\\xed\\xa0\\x80" }, /* a surrogate */
 		{ "\xc3", 1, "\\xc3" },                   /* cut off */
-		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* only people could be misled */
+		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* U+202E: could mislead only people */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -192,7 +192,7 @@ static void test_partial(void **state)
 		{ &OTLP_PROTO, "\x0a\x07\x08\x07", 4, false, 0, "" }, /* too short */
 		{ &OTLP_PROTO, "\x0a\x04\x12\x7fhi", 6, false, 0, "" },
 		{ &OTLP_PROTO, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, false, 0, "" },
-		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* of type group */
+		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* a field of type group */
 		{ &OTLP_JSON, "{}", 2, false, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{}}", 21, true, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 40, true, 3, "" },

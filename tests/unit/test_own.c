@@ -94,7 +94,7 @@ static void test_named(void **state)
 	assert_non_null(granted(p, at("state/runs")));
 	assert_true(warned(p, "runtime's records"));
 	ssb_plan_free(p);
-	/* The same with a grant that contains them, in either order. */
+	/* The result is the same beside a grant that contains them, in either order. */
 	for (int turn = 0; turn < 2; turn++) {
 		const char *two[] = { top, at("state/runs") };
 		p = command(FLAGS({ SSB_OPT_READ, two[turn] }, { SSB_OPT_READ, two[1 - turn] },

@@ -176,7 +176,7 @@ static void test_keys_of_its_own(void **state)
 	}
 }
 
-/* A request that the owner withholds is not granted and not refused. */
+/* A request that the owner withholds is neither granted nor refused. */
 static void test_withhold(void **state)
 {
 	static const char MANIFEST[] =
@@ -207,7 +207,7 @@ static void test_withhold(void **state)
 	assert_int_equal(p->requested.n, ARRAY_LEN(ALL));
 	assert_true(warned(p, "'read ~/note' is not a request of the skill"));
 	ssb_plan_free(p);
-	/* A flag of the owner's for the same place still grants it. */
+	/* The owner's flag for the same place still grants it. */
 	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_READ, "~/notes" },
 	                          { SSB_OPT_READ, "~/.ssh" }, { SSB_OPT_ENV, "LD_PRELOAD" }));
 	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_FLAG);

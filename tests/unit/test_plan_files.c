@@ -11,8 +11,8 @@ static void test_nested_grants(void **state)
 	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
 	              { SSB_OPT_READ, at("u/notes") }),
 	        "true");
-	/* The protected name in ~/proj is a grant of its own, and so is the writable directory in
-	 * ~/notes, which can only be read. */
+	/* The protected name in ~/proj is a grant of its own. So is the writable directory in
+	 * ~/notes, because ~/notes itself can only be read. */
 	assert_int_equal(p->n_grants, 4);
 	assert_string_equal(p->grants[0].path, at("u/notes"));
 	assert_string_equal(p->grants[1].path, at("u/notes/deep"));
@@ -349,8 +349,8 @@ static void test_whole(void **state)
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		assert_true(g->of_whole && g->access == ACCESS_READ);
-		/* Neither a directory of the sandbox's own, nor one that contains such a
-		 * directory. */
+		/* No grant is a directory of the sandbox's own, is in one, or contains
+		 * one. */
 		static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp" };
 		for (size_t k = 0; k <= ARRAY_LEN(OWN); k++) {
 			const char *own = k < ARRAY_LEN(OWN) ? OWN[k] : home;

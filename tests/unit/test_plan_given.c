@@ -138,8 +138,8 @@ static void gives_variables(void **state)
 	policy(NULL);
 }
 
-/* A declined item stays out even if it is approved, too: the owner has declined it later. A
- * declined item that is not requested is no warning. */
+/* A declined item is not granted even if it is approved, too: the owner has declined it later. A
+ * declined item that is not requested causes no warning. */
 static void leaves_out_what_is_declined(void **state)
 {
 	policy(NULL);

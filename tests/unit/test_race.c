@@ -163,7 +163,7 @@ static void aimed_to_speak(void **state)
 		assert_int_equal(send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
 		int64_t from = race_now_us();
 		bool early = arrives(listener, 5);
-		/* or this test was suspended */
+		/* If the connection comes early, this test was suspended meanwhile. */
 		assert_true(!early || race_now_us() - from > 30000);
 		if (spoken == 1) {
 			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);

@@ -111,7 +111,8 @@ static void fake_clock(struct timespec *ret_wall, uint64_t *ret_mono_us)
 
 static void test_clock_steps_back(void **state)
 {
-	/* wall, monotonic; the latter does not go back, but nothing here trusts it */
+	/* { wall clock, monotonic clock }. A monotonic clock does not go back, but the record does
+	 * not rely on that. */
 	static const int64_t steps[][2] = {
 		{ 1794747600, 5000 }, { 1794747601, 6000 }, { 1794744000, 7000 },   { 0, 7000 },
 		{ -5, 6500 },         { 951782399, 9000 },  { 253402300800, 9001 },

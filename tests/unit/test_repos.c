@@ -254,7 +254,7 @@ static void test_number(void **state)
 	assert_too_many(MAX_REPOS);
 }
 
-/* Each repository needs 34 fds, as the grant does; the rest of a run needs 129. */
+/* Each repository needs 34 fds, and so does the grant itself; the rest of a run needs 129. */
 static void test_number_by_open_files(void **state)
 {
 	char path[64];

@@ -36,7 +36,8 @@ static const struct ssb_plan *get(const struct plan_wish *wish)
 	return p;
 }
 
-/* The skill of most tests, which each makes as it needs it, and the wish for it alone. */
+/* The skill of most tests: each test writes the files that it needs. `bare` is the wish for this
+ * skill and nothing else. */
 static struct skill skill;
 static const struct plan_wish bare = { .skill = &skill };
 
@@ -152,8 +153,8 @@ static void each_wish_has_its_own(void **state)
 	}
 }
 
-/* consent_input.at does not count: each use of an approval for one run or a session has another
- * time. */
+/* The cache ignores consent_input.at, because each use of an approval for one run or a session has
+ * another time. */
 static void is_kept_for_a_session(void **state)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");

@@ -151,7 +151,7 @@ static void test_ledger_rearranged(void **state)
 	buf_add(&out, text, (size_t)(line_at(text, 10) - text));
 	buf_adds(&out, line_at(text, 11));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* the ledger follows itself */
+	/* the whole ledger twice, one after the other */
 	buf_reset(&out);
 	buf_add(&out, text, len);
 	buf_add(&out, text, len);
@@ -309,7 +309,7 @@ static void test_export_full(void **state)
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
 	world_start("full", NULL, yaml);
 	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("full"));
-	for (int i = 0; i < 2; i++) { /* the second time, lines from before are missing, too */
+	for (int i = 0; i < 2; i++) { /* in the second turn, lines of the first are missing, too */
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(truncate(path, (1L << 30) - 10), 0);
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);

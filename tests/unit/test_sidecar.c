@@ -110,7 +110,7 @@ static void test_one_for_any(void **state)
 	assert_string_equal(p->withheld[0].what, "write ~/proj");
 	assert_string_equal(p->withheld[1].what, "environment API_KEY");
 	for (size_t i = 0; i < ARRAY_LEN(words) - 1; i++) {
-		/* the option that an approval stores, and which allows the item */
+		/* an approval stores this option, which allows the item */
 		const struct refusal *w = &p->withheld[1 - i];
 		assert_int_equal(w->option, words[i].what);
 		assert_string_equal(w->value, words[i].value);
