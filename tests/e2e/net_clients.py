@@ -23,7 +23,7 @@ def tried(call, *args, **kw):
     got = {"value": None, "error": None, "errno": None}
     try:
         got["value"] = call(*args, **kw)
-    except Exception as e:  # whatever it is, the test wants to see it
+    except Exception as e:  # every exception is a result for the test
         got["error"] = type(e).__name__
         number = getattr(e, "errno", None)
         if number is None and isinstance(getattr(e, "reason", None), OSError):

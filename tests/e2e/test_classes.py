@@ -195,8 +195,8 @@ attempt(open, HOME + '/.ssh/id_ed25519')
 @pytest.mark.parametrize("name", [".gnupg", ".config/gh", ".local/share/keyrings"])
 def test_a_store_at_any_depth(ssb, name):
     """A run makes a directory with the name of a credential store (at depth 1, 2 or 3 in the home)
-    and looks for a file in it. If the owner has this store, also as a symlink, the look is a
-    violation; otherwise it is none."""
+    and looks for a file in it. This is a violation only if the owner has this store, perhaps as a
+    symlink."""
     code = attack(f"os.makedirs(HOME + '/{name}'); attempt(open, HOME + '/{name}/x')")
     wanted = []
     for kind in ("none", "directory", "symlink"):

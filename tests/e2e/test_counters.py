@@ -279,8 +279,8 @@ print('held')
 """
 
 
-# The same with datagrams. The sender gets no error when the kernel drops one, so the program
-# counts what it can read afterwards.
+# Like STREAMS, but with datagrams. The sender gets no error when the kernel drops a datagram, so
+# the program counts what it can read afterwards.
 DATAGRAMS = """
 import json, socket, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -104,7 +104,7 @@ def test_a_broken_stream_is_resumed(server):
         c.send("GET", Last_Event_ID=seen[1][0], **fields)
         r = c.answer()
         rest = [e for e in events(r) if e[1]]
-    # The events after the given one come again.
+    # The server sends the events after the given one again.
     assert rest[:2] == [(n, d, None) for n, d, _ in seen[2:]]
     got = [json.loads(d) for _, d, _ in rest]
     assert got[-1]["id"] == 2 and "result" in got[-1]

@@ -712,7 +712,8 @@ def test_long_paths_cost_little(ssb):
                  'l/' * 2000, './' * 2000 + 'x', 'm/' * 38 + 'x'):
         print(min(took(path) for i in range(50)))
     """
-    # The minimum for each path, because other work on the machine makes some opens slower.
+    # Each line is the minimum for one path, because other work on the machine makes some opens
+    # slower.
     took = [float(line) for line in ssb.inside(code).ok().text.splitlines()]
     assert len(took) == 7 and max(took) < 0.005, took
 

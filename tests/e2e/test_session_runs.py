@@ -553,7 +553,8 @@ def test_ps_names_the_session(sessions):
     assert got == {"a", None}
     text = sessions.runner.ssb("ps").ok().text
     assert text.count("(session a)") == 1
-    # `ps` waits for a slow keeper. Several attempts, because the machine may be slower still.
+    # `ps` waits for a slow keeper. The test tries several times, because the machine may be even
+    # slower.
     (_, keeper, _), = sessions.runs("a")
 
     def slow():

@@ -101,7 +101,7 @@ STEALS = ({"credential_harvesting", "command_and_control", "supply_chain_attack"
           (".ssh/id_ed25519", skills_sink.ADDRESS))
 SHELLS = ({"command_and_control"}, (skills_sink.ADDRESS,))
 
-# What the process of an agent does with such a skill.
+# What the process of an agent does with a Skillware skill: it imports and calls it.
 SKILLWARE = """
 import sys, types
 for name in ("skillware", "skillware.core", "skillware.core.base_skill"):

@@ -137,7 +137,7 @@ def test_closed_standard_streams(ssb):
 
 def test_an_ignored_sigchld_is_not_inherited(ssb):
     """The caller ignores SIGCHLD, so that the kernel would keep no exit status of children: `run`
-    must not inherit this. The control is another program, which does."""
+    must not inherit this. The control is another program, which inherits it."""
     for argv, ignored in (([ssb.binary, "run", "--", "sh", "-c", "echo up; read x"], False),
                           (["/usr/bin/python3", "-c", "print('up', flush=True); input()"],
                            True)):

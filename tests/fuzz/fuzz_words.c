@@ -13,7 +13,7 @@
 #include "base/visible.h"
 #include "consent/words.h"
 
-/* No character may be invisible. Every line must begin with our text and end before the edge. */
+/* No character may be invisible. Every line must begin with our text and fit into the terminal. */
 static void check_lines(const struct buf *out, size_t columns)
 {
 	size_t line = 0;

@@ -43,7 +43,7 @@
         { ALL, TO_ANY, ALLOW, "fchmodat2", { 3, 0, 0700, 06000 } },
         { ALL, TO_ANY, E(EPERM), "fchmodat2", { 3, 0, 04700 } },
 
-        /* Changes of a file by its name are refused if the sandbox has no file view of its own. */
+        /* Changing a file by its name is refused if the sandbox has no file view of its own. */
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, 0666 } },
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, HIGH | 0757 } },
         { ALL, TO_NONE, E(EPERM), "fchmodat", { 3, 0, 0777 } },
@@ -93,7 +93,7 @@
         { ALL, TO_ANY, E(EPERM), "mknodat", { 0, 0, 02600 } },
         { ALL, TO_ANY, E(ENOSYS), "openat2", { 0 } },
 
-        /* Processes and namespaces. 0x3d0f00 is pthread_create, 0x4111 vfork-like. */
+        /* Processes and namespaces. 0x3d0f00: the flags of pthread_create(); 0x4111: of vfork(). */
         { ALL, TO_ANY, ALLOW, "clone", { 0x3d0f00 } },
         { ALL, TO_ANY, ALLOW, "clone", { HIGH | 0x3d0f00 } },
         { DP, TO_ANY, ALLOW, "clone", { 0x11 } }, { DP, TO_ANY, ALLOW, "clone", { 0x4111 } },
@@ -391,7 +391,7 @@
         { IN_MAKER, TO_ANY, ALLOW, "connect", { 0 } }, { IN_MAKER, TO_ANY, ALLOW, "bind", { 0 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0xc0182101 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0x40182103 } },
-        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* would take over a call */
+        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* NOTIF_RECV: takes over a call */
         { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0x5412 } },
         { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } },
         { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },

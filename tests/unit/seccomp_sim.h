@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_BROKEN 0xffffU /* no action has this value: the program is not valid */
+#define SIM_BROKEN 0xffffU /* the program is not valid; no action has this value */
 
 /* Returns the action. Returns SIM_BROKEN for an unknown instruction, a jump out of the program, and
  * a load from outside of the data. */

@@ -11,7 +11,7 @@ static void test_range_texts(void **state)
 		{ "1.2.3.4", "1.2.3.4/32" },
 		{ "0.0.0.0/0", "0.0.0.0/0" },
 		{ "255.255.255.255/32", "255.255.255.255/32" },
-		{ "::ffff:10.0.0.0/104", "10.0.0.0/8" }, /* the same range */
+		{ "::ffff:10.0.0.0/104", "10.0.0.0/8" }, /* the IPv6 form of the same range */
 		{ "::ffff:0:0/96", "0.0.0.0/0" },
 		{ "FD00:0:0::/8", "fd00::/8" },
 		{ "::1", "::1/128" },
@@ -26,7 +26,7 @@ static void test_range_texts(void **state)
 		assert_true(cidr_parse(TEXTS[i][0], &c));
 		cidr_format(&c, out);
 		assert_string_equal(out, TEXTS[i][1]);
-		assert_true(cidr_parse(out, &again)); /* and is the same range */
+		assert_true(cidr_parse(out, &again)); /* the text is read back as the same range */
 		assert_memory_equal(&c, &again, sizeof(c));
 	}
 }

@@ -63,7 +63,7 @@ static void version_control_is_left_out(void **state)
  * approval covers .git, too. Sizes: the largest that is copied, and one byte more. */
 static void version_control_counts_without_a_copy(void **state)
 {
-	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* with sub/.git/x and .gitignore */
+	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* sub/.git/x, .gitignore: one byte each */
 
 	fill_version_control();
 	for (int past = 0; past < 2; past++) {

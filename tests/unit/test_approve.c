@@ -76,8 +76,8 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
-static uint8_t the_tree;     /* each byte of the digest of the skill's files */
-static uint8_t the_manifest; /* each byte of the digest of its manifest */
+static uint8_t the_tree;     /* every byte of the digest of the skill's files is this */
+static uint8_t the_manifest; /* every byte of the digest of its manifest is this */
 static enum ssb_option the_option = SSB_OPT_READ;
 static enum consent_state the_state; /* the state of its approval */
 static bool is_unknown;              /* the skill's files could not be read */

@@ -415,7 +415,7 @@ static void test_stores_of_the_owner(void **state)
 	assert_int_equal(system("rm -r .ssh .config .local loop && rmdir \"$PWD\""), 0);
 }
 
-/* Each path has only one row; a second one would be reported twice. */
+/* Each path has only one row. With two rows, the place would be reported twice. */
 static void test_rows_are_different(void **state)
 {
 	for (size_t i = 0; i < DANGER_ROWS_COUNT; i++) {

@@ -9,7 +9,7 @@
 /* One look at the skill, and the plan that is made after that look. */
 struct scene {
 	enum consent_state state;
-	uint8_t tree; /* each byte of the digest of the files */
+	uint8_t tree; /* every byte of the digest of the files is this */
 	bool wanted;  /* the caller wants to ask about the plan */
 };
 

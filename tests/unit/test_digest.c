@@ -375,7 +375,7 @@ static void test_prune(void **state)
 	time_t before = time(NULL) - 100;
 
 	snprintf(state_dir, sizeof(state_dir), "%s/state", tmp);
-	assert_int_equal(digest_cache_prune(state_dir, before, false), 0); /* there is none */
+	assert_int_equal(digest_cache_prune(state_dir, before, false), 0); /* no digest file yet */
 	sleep(3);
 	walk();
 	assert_int_equal(sh("touch -d @1000 state/digests/*; ln -s a state/digests/a"), 0);

@@ -257,7 +257,7 @@ static void test_room_of_a_limit(void **state)
 	}
 }
 
-/* The wish of a session for its runs, in each of its states. */
+/* The `wish` for the runs of a session, in each state of the session. */
 static void test_wish_of_a_state(void **state)
 {
 	for (int st = 0; st < SESSION_STATES; st++) {

@@ -167,7 +167,7 @@ static void test_what_others_left(void **state)
 	assert_int_equal(status, 0);
 	auto_free char *all = path_join(owner.state_dir, "learn");
 	struct dirent **names = NULL;
-	/* our own, the child's, "." and ".." */
+	/* the directory of this process, that of the child, "." and ".." */
 	assert_int_equal(scandir(all, &names, NULL, NULL), 4);
 	for (int i = 0; i < 4; i++) {
 		free(names[i]);

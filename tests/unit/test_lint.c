@@ -273,7 +273,7 @@ static void test_many_findings(void **state)
 	assert_int_equal(l.n, MAX_LINT_FINDINGS);
 	assert_true(l.cut);
 	assert_int_equal(l.grade, 'F');
-	/* The cut is reported once, at the end. */
+	/* The finding that there are more is added only once, at the end. */
 	lint_add_cut(&l);
 	lint_add_cut(&l);
 	assert_int_equal(l.n, MAX_LINT_FINDINGS + 1);

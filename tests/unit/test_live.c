@@ -66,8 +66,8 @@ static void test_ask_and_answer(void **state)
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 1);
 	assert_int_equal(got.grace_ms, 7);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 0);
-	/* A message of another version, a message of another size, and the end have the same
-	 * result. */
+	/* A message of another version, a message of another size, and the end of the connection
+	 * have the same result. */
 	q.version++;
 	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);

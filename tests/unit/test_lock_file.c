@@ -56,7 +56,7 @@ static const struct {
 	{ "\"uses\": null", "\"uses\": 1.5" },
 	{ "\"expires\": null", "\"expires\": 0" },
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
-	/* no time limit must be written as null */
+	/* an approval without a time limit must have null, not the time 0 */
 	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" },
 	{ "\"at\": \"2", "\"at\": \"x" },
 	{ "\"format\": \"SKILL.md\"", "\"format\": \"SKILL.mD\"" },

@@ -144,7 +144,7 @@ static void again(void *arg, uint32_t events)
 	loop_unwatch(&e->watch);
 	(void)close(e->fd[0]);
 	(void)close(e->fd[1]);
-	if (e->called < 3) { /* the new pipe has the same numbers, in the same turn */
+	if (e->called < 3) { /* in the same turn, a new pipe gets the same fd numbers */
 		assert_int_equal(pipe2(e->fd, O_CLOEXEC), 0);
 		assert_int_equal(write(e->fd[1], "x", 1), 1);
 		assert_int_equal(loop_watch(loop, e->fd[0], EPOLLIN, again, e, &e->watch), 0);

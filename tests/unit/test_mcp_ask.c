@@ -33,7 +33,7 @@ static void legacy_one(void **state)
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
-	/* an id that was not asked */
+	/* an answer whose id is not that of a question */
 	answer(asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 1);
 	answer(asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
@@ -191,7 +191,8 @@ static void retry(const char *params, const char *responses, const char *sealed)
 	          sealed, responses, params);
 }
 
-/* A question that was refused has no answer in the sealed state: it stays unasked. */
+/* A question that was refused has no answer, so the sealed state does not contain it: in the next
+ * round it counts as not asked. */
 static void modern_refused_is_not_sealed(void **state)
 {
 	world_init();
@@ -334,7 +335,7 @@ static void modern_too_much(void **state)
 	world_expect(&w.out, "'code':-32603");
 }
 
-/* A call that was canceled asks a question: it is not sent. */
+/* A call that was canceled asks a question: the question is not sent. */
 static void asks_when_canceled(void **state)
 {
 	world_begin(CAN);

@@ -367,7 +367,7 @@ static void server_gone_while_a_handler_works(void **state)
 	assert_int_equal(w.out.n_sent, 0);
 }
 
-/* A handler that asks for the callback after the cancellation is called at once. */
+/* If a handler sets its callback after the cancellation, the callback is called at once. */
 static void told_at_once_where_it_has_been(void **state)
 {
 	world_begin("{}");

@@ -140,7 +140,7 @@ static void test_bad_values(void **state)
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
 	}
 	assert_int_equal(set(o, SSB_OPT_NET, "https://example.com", &err), -1);
-	/* The error is the scheme, not the port. */
+	/* The message is about the scheme, not about the port. */
 	assert_non_null(strstr(err.text, "has a scheme"));
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
 	/* No refused value was stored. */

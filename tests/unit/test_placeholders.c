@@ -203,7 +203,7 @@ static void make_git_layout(const char *dir)
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		snprintf(path, sizeof(path), "%s%s%s", dir, *dir != '\0' ? "/" : "", NAMES[i]);
-		/* A symlink to nothing counts, because its target can be made later. */
+		/* A symlink to nothing counts as an entry: its target can be made later. */
 		assert_int_equal(symlinkat("later", grant.fd, path), 0);
 	}
 }
@@ -229,7 +229,7 @@ static void keeps_git_out(void **state)
 	placeholders_remove(p);
 	assert_held("commondir");
 	assert_false(look(".git/commondir", &st));
-	/* The next run keeps the placeholder, until the bare repository is incomplete. */
+	/* The next run keeps the placeholder as long as the bare repository is complete. */
 	placeholders_remove(hold());
 	read_commondir("", text);
 	assert_string_equal(text, "/dev/null");

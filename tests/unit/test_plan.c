@@ -21,7 +21,7 @@ static void test_bare_command(void **state)
 	assert_null(strstr(env(p, "PATH"), top));
 	assert_null(env(p, "SECRET"));
 	assert_int_equal(p->env.n, 4);
-	assert_int_equal(p->env_withheld, 5); /* all but LANG */
+	assert_int_equal(p->env_withheld, 5); /* all variables of the caller but LANG */
 	ssb_plan_free(p);
 }
 
@@ -229,7 +229,7 @@ static void test_skill_places(void **state)
 	ssb_plan_free(p);
 	assert_int_equal(unlink(at("u/skillsandbox.yaml")), 0);
 
-	/* A skill may be among the files of an agent, because the owner named it. */
+	/* A skill may lie in the directory of an agent, because the owner named the skill. */
 	assert_int_equal(mkdir(at("u/.claude"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.claude/w"), 0755), 0);
 	write_file(at("u/.claude/w/skillsandbox.yaml"), HEAD NOTHING, 0644);

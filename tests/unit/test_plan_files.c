@@ -312,7 +312,7 @@ static void test_never(void **state)
 		assert_int_equal(p->n_grants, 0);
 		ssb_plan_free(p);
 	}
-	/* The runtime's records, existing or not, and the directory that contains them. */
+	/* Refused: the runtime's records, existing or not, and the directory that contains them. */
 	struct ssb_plan *p =
 	        command(FLAGS({ SSB_OPT_WRITE, at("state") }, { SSB_OPT_WRITE, top }), "true");
 	assert_int_equal(p->n_refusals, 2);

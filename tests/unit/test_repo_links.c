@@ -185,8 +185,8 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(prepared.warnings.n == 1 && found->n_named == MAX_NAMED);
 	assert_non_null(strstr(prepared.warnings.v[0], "name too many places"));
-	/* The same number of hook directories outside the grant; a missing directory does not
-	 * count. */
+	/* Now the hook directories are outside the grant: the same number, and one more. A missing
+	 * directory does not count. */
 	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
 	for (int i = 0; i <= MAX_NAMED; i++) {
 		char name[16];

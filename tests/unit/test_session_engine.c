@@ -126,7 +126,7 @@ static void overspending_is_noticed(void **state)
 	struct verdict v = engine_settle(&w.s, USD(50), USD(0.01));
 	expect(v, true, ACT_KILL, "max_cost_per_session");
 	assert_int_equal(engine_next(&w.s, v.act), SESSION_KILLED);
-	/* Within the budget of the session, but more than max_cost_per_action. */
+	/* The cost is within the budget of the session, but more than max_cost_per_action. */
 	w.s.spent = USD(0.6);
 	expect(engine_settle(&w.s, USD(0.6), USD(0.1)), true, ACT_ALERT, "max_cost_per_action");
 	w.s.spent = USD(0.5);

@@ -105,7 +105,7 @@ static void test_enforced(void **state)
 	world_reopen();
 	assert_true(is_killed(run));
 
-	/* A deferred kill that the caller takes and carries out with session_act(). */
+	/* The caller takes a deferred kill and carries it out with session_act(). */
 	world_start("taken", NULL, BUDGET);
 	run = begin_real("taken");
 	session_defer(w.ss);
@@ -279,7 +279,7 @@ static bool take_mine(struct outbox_item *ret)
 		    strstr(ret->session, "outbox") != NULL) {
 			return true;
 		}
-		outbox_item_done(ret); /* from another test: leased, not delivered */
+		outbox_item_done(ret); /* of another test: leased, but never delivered */
 	}
 	fail_msg("the same message is given out again and again");
 	return false;

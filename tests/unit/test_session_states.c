@@ -46,8 +46,8 @@ static void test_time_out(void **state)
 	world_now = 0;
 }
 
-/* A settlement comes after the time-out but before any process has noticed the time-out: it is an
- * ordinary one. */
+/* A settlement comes after the time-out, but before any process has noticed the time-out: it counts
+ * as an ordinary settlement. */
 static void test_late_but_first(void **state)
 {
 	world_now = 8000 * SECOND;

@@ -64,8 +64,8 @@ static void test_file_is_ours_alone(void **state)
 	refused(file, SSB_E_POLICY, "chmod go-w");
 	assert_int_equal(chmod(dir, 0755), 0);
 	opens(file);
-	/* The file has a second name; then a symlink, and then a directory, has its place: each is
-	 * refused. */
+	/* The file gets a second name. Then a symlink replaces the file, and then a directory does.
+	 * Each time the store is refused. */
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(link(file, other), 0);
 	refused(file, SSB_E_POLICY, "second hard link");

@@ -58,7 +58,7 @@ static void test_many_expire(void **state)
 	char name[16];
 
 	world_now = 20000 * SECOND;
-	(void)sweep(); /* for sessions of earlier tests */
+	(void)sweep(); /* ends what is left of earlier tests */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
 		world_start(name, NULL, "session:\n  max_duration: 60s\n");

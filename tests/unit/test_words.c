@@ -305,7 +305,8 @@ static void test_never(void **state)
 	ssb_plan_free(p);
 }
 
-/* An item that the owner has declined is not an ability. An item that waits for an approval is. */
+/* An item that the owner has declined is not shown as an ability of the skill. An item that waits
+ * for an approval is. */
 static void test_withheld(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);

@@ -30,7 +30,7 @@ static int rest(void *arg)
 
 static int work_and_rest(void *arg)
 {
-	usleep(50000); /* the first thread may have to end before */
+	usleep(50000); /* time for the first thread to end, if it does */
 	(void)!write(ready_fd, work() == 0 ? "0" : "1", 1);
 	return rest(arg);
 }
