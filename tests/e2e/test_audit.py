@@ -43,8 +43,8 @@ def test_verify_says_what_it_found(ssb):
 
 
 def rechain(lines, at, bodies, sign=None):
-    """Makes the lines from `at` on again, with new hashes. The old signature remains, unless `sign`
-    is a seed for a new one."""
+    """Replaces the lines from `at` on by those of `bodies`, with new hashes. The old signature
+    stays, unless `sign` is a seed for a new one."""
     start = bytes(32) if at == 0 else bytes.fromhex(lines[at - 1][-67:-3].decode())
     new, _ = records.chain(bodies[at:], start)
     return lines[:at] + new + [records.sign(len(bodies), new[-1], sign) if sign else lines[-1]]

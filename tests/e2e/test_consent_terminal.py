@@ -88,7 +88,7 @@ def test_run_without_what_is_taken_out(ssb):
     ssb.write(d / "more", "")
     t = Terminal(ssb, "run", d).wait_for('taken out) "read ~/.ssh"').wait_for(ASK).type("a")
     assert t.end() == 0 and SECRET not in t.text and "GOT a note" in t.text, t.text
-    # The same with --without on the command line; text that matches no item is an error.
+    # --without on the command line also takes an item out. A text that matches no item is an error.
     r = ssb.ssb("approve", "--yes", "--without", "read ~/.sshh", d)
     assert r.code == 2 and "read ~/.ssh" in r.errors, r.errors
     ssb.ssb("approve", "--revoke", d).ok()  # after this, the item can be granted again

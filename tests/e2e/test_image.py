@@ -58,7 +58,7 @@ def test_rootfs_is_the_system(ssb, root_fs):
     (root_fs / "etc/release").write_text("image 1\n", encoding="utf-8")
     (root_fs / "var/tmp").mkdir(parents=True)
     (root_fs / "var/tmp/no").touch()
-    (root_fs / "proc").symlink_to("/app")       # so an image could redirect the mount of /proc
+    (root_fs / "proc").symlink_to("/app")       # could redirect the mount of /proc
     (root_fs / "tmp").symlink_to("/app")
     os.mkfifo(root_fs / "fifo")
     grant = ssb.mkdir("srv-like")               # below, the image gets the same parent directory

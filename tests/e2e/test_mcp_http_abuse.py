@@ -26,7 +26,7 @@ def server():
 
 @pytest.fixture
 def normal():
-    """Without sanitizers, which need more memory, and with short time limits."""
+    """A server without sanitizers, which need more memory, and with short time limits."""
     with http_server(BUILDS["normal"], hurry=20) as h:
         yield h
 
@@ -165,7 +165,7 @@ def begun(server, size):
     try:
         c.raw(b" " * (size - 1))
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the server has refused it before its end
+        pass  # the server has refused the request before its last byte
     return c
 
 
@@ -280,7 +280,7 @@ def test_clients_that_die_in_the_middle(patient):
             c.raw(data[:len(data) * (i % 4 + 1) // 4])
             if i % 8 == 3:
                 c.answer().readline()
-            if i % 2:  # with a reset
+            if i % 2:  # close() resets the connection
                 c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     assert eventually(lambda: patient.modern("count").endswith("asleep 0"))
     assert quick(patient)

@@ -71,7 +71,7 @@ def make_skills(ssb):
 
 
 class Report:
-    """What the client reports about its steps."""
+    """The results of the client's steps, as the client reports them."""
 
     def __init__(self, way, ssb, said):
         self.sdk, self.era, self.transport, _ = WAYS[way]

@@ -46,7 +46,7 @@ def check_tree(runner, c):
     assert (root.start_time_unix_nano, root.end_time_unix_nano) == (begin, end)
     at = begin
     for name in ("sandbox.setup", "sandbox.run", "sandbox.teardown"):
-        if name in spans:  # one after the other, without a gap
+        if name in spans:  # the spans follow each other without a gap
             s = spans[name]
             assert s.trace_id == root.trace_id and s.parent_span_id == root.span_id
             assert s.start_time_unix_nano == at

@@ -370,7 +370,7 @@ def test_a_worker_that_is_closed_while_it_starts_is_ended(tmp_path):
         lines = (HELLO, FINE, FINE)
 
         def launch(self):
-            self._closed = True     # as close() does in another thread
+            self._closed = True     # what close() does, called by another thread
             return super().launch()
     worker = Closed(_skill.read(make_skill(tmp_path / "skill")), workers.Options(timeout=20.0))
     with pytest.raises(SkillCrashed, match="closed"):
@@ -421,7 +421,7 @@ def test_garbage_may_be_collected_at_any_time(tmp_path, monkeypatch):
 
     def collected(line):
         if line.startswith("+"):
-            reaper.remove(999999998)    # as if a garbage collection freed an instance now
+            reaper.remove(999999998)    # as if the garbage collector freed an instance now
         say(line)
     monkeypatch.setattr(reaper, "_say", collected)
     thread = threading.Thread(target=reaper.add, args=(999999999,), daemon=True)
@@ -590,7 +590,7 @@ def test_where_skills_are_looked_for(tmp_path, monkeypatch):
     assert _skill.resolve("a/b") == (other, "a/b")
     assert _skill.resolve(str(top)) == (top, None)
     with pytest.raises(SkillNotFound):
-        _skill.resolve("../skills/a/b")     # it exists, but not in a directory that is searched
+        _skill.resolve("../skills/a/b")     # exists, but not in a directory that is searched
 
 
 def test_what_a_directory_says(tmp_path):

@@ -209,7 +209,7 @@ def test_locked_and_readable_while_it_runs(ssb):
                   stdout=subprocess.PIPE)
     try:
         assert p.stdout.readline() == b"begun\n"
-        def begun():  # called again: a line may wait a moment to be written with others
+        def begun():  # a line may be written a moment later, together with others
             with contextlib.suppress(FileNotFoundError):  # the file is being moved to its directory
                 path = records.paths(ssb)[-1]
                 parsed = records.verify(records.read_lines(path)[0])
@@ -256,8 +256,8 @@ def test_one_file_is_made_before_the_skill(ssb):
 
 
 def supervisor_calls(ssb, *args):
-    """How many system calls `run` itself makes, without its children: the minimum of three runs.
-    Waits that time out depend on the speed of the machine and do not count."""
+    """Returns how many system calls `run` itself makes, without its children: the minimum of three
+    runs. A wait that times out is not counted, because it depends on the speed of the machine."""
     log = ssb.mkdir("log", 0o777) / "strace"
     counts = []
     for _ in range(3):

@@ -391,7 +391,7 @@ def test_a_lease_of_another_program(ssb, leased):
     ssb.write(d / "more", "")
     ssb.write(d / "sub/.git", "gitdir: ../.git\n")
     ssb.write(d / ".git/commondir", ".\n")
-    ssb.write(d / ".envrc", "#", 0o1444)  # with the mode that a killed run leaves
+    ssb.write(d / ".envrc", "#", 0o1444)  # 01444 is the mode that a killed run leaves
     attack = ["run", "-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo x > {d}/fine"]
     holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / leased)},
                        stdin=-1, stdout=-1)

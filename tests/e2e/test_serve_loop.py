@@ -17,7 +17,7 @@ from session_cli import Sessions, end_heralds
 
 HELLO = "print('hello')"
 QUICK = 0.5  # seconds for a ping, also on a busy machine; a blocked server takes several seconds
-ATTEMPTS = 4  # in one of them the machine itself may have stopped for a moment
+ATTEMPTS = 4  # during an attempt, the machine itself may have stopped for a moment
 CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
 ELICIT = {"elicitation": {"form": {}}}
 
@@ -237,7 +237,7 @@ def test_many_large_manifests(user):
         skill(user, f"wide{i}", HELLO, read=places)
     with served(user) as client:
         def attempt():
-            time.sleep(2.1)  # no plan is kept for longer
+            time.sleep(2.1)  # the server keeps no plan for so long
             asked = [client.send("tools/list"),
                      client.send("prompts/get", {"name": "review_skill",
                                                  "arguments": {"skill": "wide0"}}),

@@ -387,7 +387,8 @@ def test_all_of_the_output_in_pages(ssb, era):
         assert out["stdout"].rstrip("\n") == wanted and out["stderr"] == "only one\n"
         assert n == 4
         first = read(client, r["output"])
-        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]  # its text is on a later page
+        # The text of this stream begins on a later page.
+        assert first[1]["text"] == "" and NEXT in first[1]["_meta"]
         # If a stream has no further text, it has no next page, even if it had no text at all.
         last = list(pages(client, r["output"]))[-1]
         assert [following for _, _, following in last] == [None, None]
@@ -528,7 +529,7 @@ def test_no_word_of_a_run_of_others(ssb, state):
     here = skill(ssb, "here")
     theirs, ours = Record(), Record(manifest=str(here / "skillsandbox.yaml"))
     with served_plain(ssb) as client:
-        client.call("ping")  # so the server has begun to watch
+        client.call("ping")  # after the answer, the server has begun to watch
         lives = [Live(state, theirs), Live(state, ours)]
         for live in lives:
             live.write(2)

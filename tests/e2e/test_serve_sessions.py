@@ -86,7 +86,7 @@ def test_a_session_that_is_not_there(ssb, sessions):
             r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), *flags, env=env)
             assert r.code == code and word in r.errors and r.out == b"", repr(r)
             assert "session start" in r.errors, repr(r)
-    with served(ssb, "--session", "paused") as client:  # it can be resumed
+    with served(ssb, "--session", "paused") as client:  # a paused session can be resumed
         assert failure(client.tool("run_skill", skill_dir="hello"))["code"] == "policy"
         sessions.ok("resume", "paused")
         structured(client.tool("run_skill", skill_dir="hello"))

@@ -423,7 +423,7 @@ def test_a_dead_receiver_delays_nothing(engine):
                              for line in engine.sessions.ledger(s)))
     ssb = engine.sessions.ssb
 
-    def verified():  # it fails if a further attempt is recorded at the same time
+    def verified():  # verify fails if a further attempt is recorded at the same time
         path = ssb.write(ssb.work / "l.jsonl", engine.sessions("show", s, "--ledger").ok().out)
         return ssb.ssb("audit", "verify", "-q", path).code == 0
     wait_for(verified)

@@ -37,7 +37,7 @@ def test_block_by_what_a_run_tried_holds(local, ssb):
         script = f"cat /etc/shadow 2>/dev/null; sleep {seconds}"
         return ssb.ssb("run", "-q", "--session", sid, "--", "sh", "-c", script)
     look(0)
-    wait_for(lambda: local.show(sid)["runs"] == [])  # its attempts are recorded now
+    wait_for(lambda: local.show(sid)["runs"] == [])  # now the attempts of this run are recorded
     assert ssb.ssb("run", "-q", "--session", sid, "--", "true").code == 0
     assert look(50).code == 125, "ended by the second"
     r = ssb.ssb("run", "-q", "--session", sid, "--", "true")

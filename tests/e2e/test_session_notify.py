@@ -253,7 +253,7 @@ def test_dead_and_silent_receivers_delay_no_other(box):
         took = box.deliver(4)
         assert len(good.requests) == 3
         assert all(t - begin < 8 for _, _, _, t in good.requests)
-        assert 9 < took < 25  # it waits for requests that have begun
+        assert 9 < took < 25  # the herald waits for requests that have begun
         by_status = {}
         for n, status, retry, error in box.done():
             by_status.setdefault(n % 4, []).append((status, retry, error))
@@ -361,7 +361,7 @@ def test_nothing_is_sent_without_a_private_secret(box, how, says):
         (_, status, retry, error), = box.done()[:1]
         assert status == 0 and retry > 0 and says in error and str(path) not in error
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        secret_file(box.runner, mode=0o400)  # with a private file the same message is sent
+        secret_file(box.runner, mode=0o400)  # control: with a private file the message is sent
         box.deliver(PGDRIVER_FAST="1")
         check_signature(r.requests[0])
 

@@ -184,7 +184,7 @@ def test_no_run_without_keeper(sessions):
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
-    os.kill(keeper, signal.SIGTERM)  # it ignores SIGTERM while the run is active
+    os.kill(keeper, signal.SIGTERM)  # the keeper ignores SIGTERM while the run is active
     time.sleep(0.3)
     assert sleeper.pids() and not dead(keeper)
     os.kill(keeper, signal.SIGKILL)

@@ -91,7 +91,7 @@ def test_fifty_processes_never_pass_the_budget(store):
     assert kinds["action_allowed"] == kinds["action_settled"] == room
     assert kinds["action_blocked"] == 50 * each - room
     assert kinds["budget_alert"] == 1, "told once, not by each that sees it"
-    # At no moment was more reserved and spent than the budget.
+    # At no moment was the sum of the reserved and the spent money larger than the budget.
     assert max(micro(line["snapshot"]["spent_usd"]) + micro(line["snapshot"]["reserved_usd"])
                for line in lines) == amount * room
 

@@ -170,7 +170,7 @@ def test_socketpairs_and_pipes_work_beside_a_write_grant(ssb):
     assert set(ssb.probe(code, write=[ssb.mkdir("shared")]).values()) == {True}
 
 
-# All that programs do with unix sockets of their own, in each private place.
+# Does everything that programs do with their own unix sockets, in each private place.
 OWN_EVERYWHERE = ATTEMPT + """
 import stat, struct, threading
 def serve(path, kind=socket.SOCK_STREAM, flags=0):

@@ -51,7 +51,7 @@ static void check_written(const struct manifest *m)
 	manifest_write(&text, m, NULL);
 	must(!text.failed);
 	if (text.len > MAX_YAML_BYTES) {
-		return; /* with its indentation it can be longer than the original */
+		return; /* its indentation can make it longer than the original */
 	}
 	must(manifest_parse("again", text.data, text.len, &again, NULL, NULL) == 0);
 	manifest_write(&twice, again, NULL);

@@ -253,7 +253,7 @@ void tool_asks(void *app, struct mcp_call *c)
 	const char *tool = json_string(mcp_param(c, "name"), "");
 	const struct asker *a = ASKERS;
 	while (strcmp(a->tool, tool) != 0) {
-		a++; /* only tools of this table have this handler */
+		a++; /* ends: only tools of this table have this handler */
 	}
 	if (!fixture_ask(c, a->q, a->n, "confirm", a->optional)) {
 		return;

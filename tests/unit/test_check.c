@@ -68,7 +68,7 @@ static void path_length(void **state)
 
 	memset(s, 'a', sizeof(s));
 	s[0] = '/';
-	s[MAX_PATH_BYTES] = '\0'; /* one byte too many for a path with its NUL */
+	s[MAX_PATH_BYTES] = '\0'; /* with its NUL, this path is one byte too long */
 	assert_non_null(strstr(check_path(s, &out), "longer"));
 	s[MAX_PATH_BYTES - 1] = '\0';
 	assert_null(check_path(s, &out));

@@ -157,7 +157,7 @@ static void once_is_of_what_was_shown(void **state)
 		assert_int_equal(c.source == NULL, past);
 		assert_string_equal(c.approval.by, "me, once");
 		assert_int_equal(c.approval.snapshot, !past);
-		plan.approved = &c.approval; /* as planning does */
+		plan.approved = &c.approval; /* planning does the same */
 		assert_true(consent_fits_files(&plan, &shown));
 		assert_int_equal(consent_still(&plan, &seen, &err), 0);
 		put("code", "two");

@@ -181,7 +181,7 @@ static void test_young_files_are_read_again(void **state)
 	walk();
 	walk();
 	check("d['cached'] == 3");
-	assert_int_equal(sh("echo ONE >skill/a"), 0); /* the same size as before */
+	assert_int_equal(sh("echo ONE >skill/a"), 0); /* other bytes of the same size */
 	walk();
 	check("d['cached'] == 2 and d['files'][0][1] == h('ONE\\n')");
 	/* The old mtime is restored: the ctime shows the change. */

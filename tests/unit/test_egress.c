@@ -145,7 +145,7 @@ static void test_many_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 100, 0); /* as many as the socket's buffer can contain */
+	start_talker(&e, 100, 0); /* as many events as the socket's buffer can contain */
 	slow_us = 7500;
 	egress_stop(&e, some_trace());
 	slow_us = 0;

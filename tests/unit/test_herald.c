@@ -103,7 +103,7 @@ static int make(struct made *m, enum notify_kind kind, const char *event)
 	free(item.body);
 	if (r == 0) {
 		assert_int_equal(json_read(&m->doc, m->body.data, m->body.len, &why), 0);
-		for (size_t i = 0; i < m->body.len;) { /* and it must be valid UTF-8 */
+		for (size_t i = 0; i < m->body.len;) { /* the body must be valid UTF-8, too */
 			uint32_t cp;
 			size_t n = utf8_decode(m->body.data + i, m->body.len - i, &cp);
 			assert_true(n > 0 && cp >= 0x20);
@@ -360,7 +360,7 @@ static void check_cut(const char *text, size_t most)
 {
 	size_t len = strlen(text);
 
-	assert_true(len <= most && len > most - 16); /* as much as fits */
+	assert_true(len <= most && len > most - 16); /* it keeps as much as fits */
 	assert_string_equal(text + len - 3, "\xe2\x80\xa6");
 }
 

@@ -158,7 +158,7 @@ static void test_nothing_goes_before_allow(void **state)
 	size_t pass = 1;
 
 	http1_init(&h);
-	http1_allow(&h); /* there is no request to allow yet */
+	http1_allow(&h); /* has no effect: there is no request to allow yet */
 	assert_int_equal(http1_feed(&h, NULL, 0, &pass), HTTP1_PASS);
 	assert_int_equal(pass, 0);
 	for (int i = 0; i < 3; i++) {

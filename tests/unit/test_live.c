@@ -190,7 +190,7 @@ static void test_a_process_and_its_double(void **state)
 	}
 	uint64_t start = meter_started(pid);
 	assert_true(start > 0);
-	/* With another start time it would be another process with the same number. */
+	/* With another start time, the same number means another process. */
 	assert_int_equal(place_open(pid, start + 1), -1);
 	assert_int_equal(errno, ESRCH);
 	int fd = place_open(pid, start);

@@ -232,7 +232,7 @@ static void used_up(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &err), 0);
 	assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
 	struct plan_consent told = consent_input_plan(&w);
-	plan.approved = &told.approval; /* as planning does */
+	plan.approved = &told.approval; /* planning does the same */
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
 	assert_int_equal(consent_use(&owner, &plan, &err), 0);

@@ -137,8 +137,8 @@ static void whose_it_is(void **state)
 	assert_int_equal(load_code(), SSB_E_POLICY);
 	write_lock(good.data, good.len, 0600);
 	assert_int_equal(load_code(), SSB_OK);
-	/* A symlink to a valid approval, and the approval of another skill under the name of this
-	 * one's, are refused. */
+	/* Two files are refused: a symlink to a valid approval, and the approval of another skill
+	 * under the name of this skill's approval. */
 	snprintf(other, sizeof(other), "%s/other", top);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(symlink(other, path), 0);
@@ -316,7 +316,7 @@ static void bounds(void **state)
 	}
 	assert_int_equal(store_code("/last"), SSB_OK);
 	assert_int_equal(store_code("/past"), SSB_E_LIMIT);
-	assert_int_equal(store_code("/0"), SSB_OK); /* it replaces the first one */
+	assert_int_equal(store_code("/0"), SSB_OK); /* replaces the first approval */
 	assert_int_equal(lock_list(&owner, &l, &err), 0);
 	assert_int_equal(l.n, MAX_APPROVED);
 	assert_string_equal(l.v[0].skill, "/0");
@@ -410,7 +410,7 @@ static void grants_have_a_bound(void **state)
 		assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, value), 0);
 	}
 	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_READ, "/0"),
-	                 0); /* it is already in the list */
+	                 0); /* this item is already in the list */
 	assert_int_equal(given_add(&l.grants, &l.n_grants, SSB_OPT_WRITE, "/0"), -1);
 	assert_int_equal(l.n_grants, MAX_GRANTS);
 }

@@ -112,7 +112,7 @@ static void notes_stay_notes(void **state)
 			                     .why = { why, why, why, why },
 			                     .asides = asides,
 			                     .n_asides = ARRAY_LEN(asides) };
-		/* with empty lists, and with items */
+		/* first with empty lists, then with items */
 		for (int k = 0; k < 2; k++) {
 			struct manifest *m = parse(
 			        k == 0 ? HEAD "permissions: {}\n"

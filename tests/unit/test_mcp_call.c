@@ -358,7 +358,7 @@ static void server_gone_while_a_handler_works(void **state)
 {
 	world_begin("{}");
 	world_say(HOLD_MODERN);
-	mcp_server_free(steal_ptr(&w.server)); /* also frees its peer */
+	mcp_server_free(steal_ptr(&w.server)); /* also frees the peer */
 	w.peer = NULL;
 	assert_int_equal(w.n_canceled, 1);
 	struct json *j = mcp_result(w.held);

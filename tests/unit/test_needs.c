@@ -307,7 +307,7 @@ static void make_files(const char *dir, size_t n)
 static void weighed(void **state)
 {
 	static const struct {
-		const char *dir; /* in the home */
+		const char *dir; /* a directory in the home */
 		const char *policy;
 		size_t files;
 		size_t asked;

@@ -162,7 +162,7 @@ static void test_lists_are_bounded(void **state)
 	assert_int_equal(o->read.n, MAX_GRANTS);
 	assert_null(o->read.v[MAX_GRANTS]);
 
-	/* As many items as a manifest can request. */
+	/* --withhold can be given as often as a manifest can have requests. */
 	for (size_t i = 0; i < MAX_REQUESTS; i++) {
 		assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), 0);
 	}

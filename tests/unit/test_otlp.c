@@ -146,7 +146,7 @@ static void test_text(void **state)
 		{ "\x1b[2J\n\t\x7f", 7, "\\x1b[2J\\x0a\\x09\\x7f" },
 		{ "\xc2\x9b", 2, "\\xc2\\x9b" },          /* CSI in C1 */
 		{ "\xed\xa0\x80", 3, "\\xed\\xa0\\x80" }, /* a surrogate */
-		{ "\xc3", 1, "\\xc3" },                   /* cut off */
+		{ "\xc3", 1, "\\xc3" },                   /* a character that is cut off */
 		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* U+202E: could mislead only people */
 	};
 

@@ -211,8 +211,8 @@ static void test_owner_grants(void **state)
 	ssb_plan_free(p);
 }
 
-/* The owner names a symlink: its target is granted only if the owner's own path names that place.
- * Naming one dangerous place does not grant another one. */
+/* The owner names a symlink. If its target is a dangerous place, the target is granted only if the
+ * owner's own path names that place, too: naming one dangerous place does not grant another one. */
 static void test_owner_symlinks(void **state)
 {
 	static const struct {

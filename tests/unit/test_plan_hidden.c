@@ -299,7 +299,8 @@ static void change_list(const char *list, const char *from, const char *to)
 	assert_int_equal(close(fd), 0);
 }
 
-/* The list counts only if the owner alone can write to it. Each row is for one skill. */
+/* The list of directories that runs have made counts only if the owner alone can write to it. Each
+ * of its rows is for one skill. */
 static void test_own_directory_list(void **state)
 {
 	const char *const list = strdup(at("state/own-directories"));

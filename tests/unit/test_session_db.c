@@ -45,7 +45,7 @@ static int take_texts(void *arg, const struct db_value *v, size_t n)
 	assert_int_equal(n, 3);
 	assert_int_equal(v[0].type, DB_TEXT);
 	assert_int_equal(v[0].n, strlen("half"));
-	assert_string_equal(v[0].s, "half"); /* and it ends with a NUL */
+	assert_string_equal(v[0].s, "half"); /* the text ends with a NUL, too */
 	assert_int_equal(v[1].type, DB_NULL);
 	assert_int_equal(v[2].type, DB_TEXT);
 	assert_int_equal(v[2].n, 0);
@@ -218,7 +218,7 @@ static void a_failed_statement_fails_the_whole(struct store *s)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(db_commit(s->db, &err), -1);
 	assert_int_equal(number(s->db, ALL), 0);
-	begin(s->db); /* and the store can be used again */
+	begin(s->db); /* the store can be used again */
 	put(s->db, 1, "b", 1);
 	commit(s->db);
 	assert_int_equal(number(s->db, ALL), 1);
@@ -455,7 +455,7 @@ static void the_lock_of_a_tree_holds(struct store *s)
 	assert_int_equal(write(there[1], "g", 1), 1);
 	assert_int_equal(read(back[0], &c, 1), 1);
 	struct pollfd p = { .fd = back[0], .events = POLLIN };
-	assert_int_equal(poll(&p, 1, 300), 0); /* the other process waits */
+	assert_int_equal(poll(&p, 1, 300), 0); /* the other process waits for the lock */
 	run(s->db, "UPDATE counts SET n = n * $1", DB_ARGS(DB_I(10)));
 	commit(s->db);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -112,7 +112,7 @@ static void test_each_line_once(void **state)
 	assert_int_equal(lines_of(item.body), 2);
 	assert_non_null(strstr(item.body, "\"session_created\""));
 	struct outbox_item other;
-	assert_false(take(&other)); /* it is leased */
+	assert_false(take(&other)); /* the only part is leased already */
 	done(&item, 200, NULL, 0);
 	/* The delivery itself added a line. That line alone causes no request. */
 	assert_int_equal(world_lines("once", "notification"), 1);
@@ -148,7 +148,7 @@ static void test_not_too_often(void **state)
 	world_now += SECOND;
 	size_t requests = 0;
 	assert_int_equal(drain(&requests), 1);
-	assert_int_equal(requests, 2); /* one for the lines, one for the span */
+	assert_int_equal(requests, 2); /* one request for the lines, one for the span */
 }
 
 static void test_parts(void **state)
@@ -227,7 +227,7 @@ static void test_span_once(void **state)
 	struct decision d = world_check("span", USD(0.2));
 	become("span", SESSION_KILLED, "x");
 	assert_true(take(&item) && !item.span);
-	assert_int_equal(item.lines, 3); /* without the line of the signature */
+	assert_int_equal(item.lines, 3); /* the line of the signature is not sent */
 	done(&item, 200, NULL, 0);
 	assert_true(take(&item) && item.span);
 	done(&item, 503, "busy", 1500);

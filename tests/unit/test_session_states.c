@@ -13,9 +13,9 @@ static void test_time_out(void **state)
 	static const struct {
 		const char *name;
 		const char *yaml;
-		micros timed_out; /* spent after the time-out */
-		micros actual;    /* cost of the late settlement */
-		micros late;      /* spent at the end */
+		micros timed_out; /* the amount spent after the time-out */
+		micros actual;    /* the cost that is settled after that */
+		micros late;      /* the amount spent after this settlement */
 	} CASES[] = {
 		{ "t-charge", "budget:\n  reservation_timeout: 10s\n", USD(0.4), USD(0.1),
 		  USD(0.1) },
@@ -248,7 +248,7 @@ static void test_pause_and_resume_of_a_tree(void **state)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_ACTIVE, "", &d, &err), 0);
 	assert_int_equal(world_get("q2").state, SESSION_ACTIVE);
-	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* it was paused separately */
+	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* "own" was paused separately */
 	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_ACTIVE, "", &d, &err), 0);
 }
 

@@ -568,7 +568,7 @@ static void *take_there(void *arg)
 
 	while ((r->rc = outbox_take(r->ss, 60000, &r->item, &err)) == 1 &&
 	       strcmp(r->item.session, r->id) != 0) {
-		outbox_item_done(&r->item); /* from another test: leased, not delivered */
+		outbox_item_done(&r->item); /* of another test: leased, but never delivered */
 	}
 	return NULL;
 }

@@ -118,9 +118,9 @@ static void swept_when_idle(void **state)
 	make_copy(&p, &kept);
 	auto_free char *path = snapshot_path(&owner, &p);
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
-	assert_int_equal(stat(path, &st), 0); /* not old enough */
+	assert_int_equal(stat(path, &st), 0); /* the copy is not old enough to be removed */
 	make_old(path);
-	assert_true(snapshot_there(&owner, &p)); /* this use makes it young again */
+	assert_true(snapshot_there(&owner, &p)); /* this use makes the copy young again */
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
 	assert_int_equal(stat(path, &st), 0);
 	make_old(path);

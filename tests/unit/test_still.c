@@ -56,7 +56,7 @@ static pid_t chain(int depth)
 static bool all_beat(void)
 {
 	uint64_t before[DEPTH + 1];
-	bool all = true; /* all of them within 200 ms */
+	bool all = true; /* every process has counted within 200 ms */
 
 	for (int i = 1; i <= DEPTH; i++) {
 		before[i] = beats[i];

@@ -9,8 +9,8 @@ static void test_words(void **state)
 {
 	static const struct {
 		const char *in;
-		const char *line; /* as part of a line */
-		const char *text; /* as text of several lines */
+		const char *line; /* the result as a part of a line */
+		const char *text; /* the result as a text of several lines */
 	} cases[] = {
 		{ "plain gr\xc3\xbc\xc3\x9f", "plain gr\xc3\xbc\xc3\x9f",
 		  "plain gr\xc3\xbc\xc3\x9f" },

@@ -441,7 +441,7 @@ static void test_fold_head(void **state)
 	}
 }
 
-/* All dangerous items are shown, other ones up to a number. */
+/* All dangerous items are shown; of the other items, only a limited number. */
 static void test_many(void **state)
 {
 	struct ssb_plan *p = skill(NOTHING, NULL);

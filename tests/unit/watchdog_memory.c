@@ -214,7 +214,7 @@ int memfd_behind_many(void)
 		}
 	}
 	usleep(100000);
-	pid_t pid = fork(); /* it gets the highest pid */
+	pid_t pid = fork(); /* this child gets the highest pid */
 	if (pid == 0) {
 		for (int i = 0; i < 950; i++) {
 			(void)!dup(0);
