@@ -62,7 +62,7 @@ def expect_nothing(ssb):
 
 @pytest.mark.parametrize("what", sorted(BENIGN))
 def test_benign(ssb, what):
-    shutil.rmtree(ssb.home / ".ssh")  # with it, any look for a file in it would be a violation
+    shutil.rmtree(ssb.home / ".ssh")  # if it existed, to look for a file in it would be a violation
     r = ssb.run("-m", "512", "--json", "--", *BENIGN[what])
     assert r.code == 0, repr(r)
     expect_nothing(ssb)

@@ -191,7 +191,7 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
 
 @MEASURED
 def test_what_one_client_has_under_way_is_not_anothers(patient):
-    """The limits of one stdio client do not apply to all HTTP clients together: 40 subscriptions
+    """The limits of one stdio client do not apply to the sum of all HTTP clients: 40 subscriptions
     and 20 large calls work at the same time."""
     listen = request("l", "subscriptions/listen",
                      {"notifications": {"toolsListChanged": True}}, modern=True)

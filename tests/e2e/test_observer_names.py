@@ -590,7 +590,7 @@ def test_ps_is_excused_for_what_ps_does(ssb):
         assert f"/proc/1/{name}" in violations, (name, r)
 
 
-# 100 threads that each make one call and stay. After that, attempts to open two secrets.
+# Starts 100 threads; each makes one call and stays. Then tries to open two secrets.
 CROWD = """
 import os, threading
 stop = threading.Event()

@@ -228,7 +228,7 @@ def test_forged_and_damaged_records(ssb, state):
     state.put(good)
     stranger = Record(seed=bytes(32))
     state.put(stranger)
-    state.put(other, text=good.text())  # the whole record of another run
+    state.put(other, text=good.text())  # a copy of the whole record of another run
     text = changed.text().replace(b"undeclared_address", b"declared__addresses"[:18])
     state.put(changed, text=text)
     lines = cut.lines()

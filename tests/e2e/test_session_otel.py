@@ -310,7 +310,7 @@ def test_a_herald_that_died_at_work_leaves_nothing_out(local, ssb):
         assert not c.logs, "its lease holds"
         kill_heralds(ssb)
         with sqlite3.connect(ssb.state / "skillsandbox/sessions.db") as db:
-            # As if a minute had passed.
+            # Ends the lease, as if a minute had passed.
             assert db.execute("UPDATE sends SET leased = 0").rowcount == 1
         local.ok("list")
         wait_for(lambda: c.logs, 15)

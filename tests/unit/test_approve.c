@@ -26,7 +26,7 @@ void __wrap_mcp_ask(struct mcp_call *c, const char *key, const char *method, con
 void __wrap_mcp_wait(struct mcp_call *c, const char *state);
 
 static char *the_question;      /* the last question that was asked */
-static const char *the_refusal; /* a part of the refusal that is expected next */
+static const char *the_refusal; /* the next refusal must contain this text */
 
 const char *__wrap_mcp_principal(const struct mcp_call *c)
 {

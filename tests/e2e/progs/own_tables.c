@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define ALONE     (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)
-#define DIR_FD    100 /* in leader and thread, these two fds are different files */
+#define DIR_FD    100 /* this fd and FILE_FD are other files in the leader than in the thread */
 #define FILE_FD   101
 #define PATHS     32
 #define PATH_SIZE 128
