@@ -1,11 +1,11 @@
 /* db_sqlite.c - the store of one machine: a SQLite file in WAL mode.
  *
- * * * A commit appends its pages to the log and syncs that, once. The log is neither copied back
+ * A commit appends its pages to the log and syncs that, once. The log is neither copied back
  * nor removed when a process ends (each command is a process), but only when it has grown to
  * CHECKPOINT_PAGES. From then on it is overwritten in place, which is even cheaper because its size
  * no longer changes.
  *
- * * * One process writes at a time. The others queue for the lock of a separate file. If each of
+ * One process writes at a time. The others queue for the lock of a separate file. If each of
  * them asked SQLite itself, it would be a reader for a moment. Readers prevent the log from
  * restarting, so the log would grow without end. A process asks more often the longer it has
  * waited, so the oldest are served first and none starves. Only SQLite's own lock protects the

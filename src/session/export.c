@@ -1,6 +1,6 @@
 /* export.c - copies of the ledger in the files that a policy names.
  *
- * * A file is opened and locked while the transaction still holds the session, and written after
+ * A file is opened and locked while the transaction still holds the session, and written after
  * the commit. So the lines of one session appear in their order, and only if they happened. No call
  * waits for that lock, because any process may hold it, not only ours. If the lock is held, or the
  * file cannot be opened or written, the store remembers from which line on the copy is behind, and

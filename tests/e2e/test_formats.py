@@ -223,7 +223,7 @@ def test_the_owners_sidecar(ssb):
         assert "is used instead of your" in r.ok().text + r.errors, r  # a message says so
     own_of_stranger = ssb.write(stranger / "skillsandbox.yaml", own.read_text())
     # The sidecar does not name this directory, so there is no message.
-    assert "in place of" not in ssb.run(stranger, env=PLANTED).ok().errors
+    assert "is used instead of your" not in ssb.run(stranger, env=PLANTED).ok().errors
     own.unlink()
     own_of_stranger.unlink()
     assert ssb.ssb("inspect", "--json", stranger).json()["format"] != "sidecar"
