@@ -42,7 +42,7 @@ static int parse_ask(const struct request *r, struct index_ask *ask, char since[
 	if ((value = request_value(r, FLAG_LIMIT)) != NULL) {
 		if (!number_parse(value, 1, LONG_MAX, &limit)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "",
-			                "--limit: '%s' is not a number from 1 on", value);
+			                "--limit: '%s' is not a whole number of 1 or more", value);
 		}
 		ask->limit = (long)limit;
 	}

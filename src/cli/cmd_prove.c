@@ -93,8 +93,8 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 		return EXIT_FINDINGS;
 	}
 	if (tally.of[SSB_PROBE_HELD] == 0) {
-		return say_fail(EXIT_SANDBOX,
-		                "no probe has a control on this machine, so nothing is proven");
+		return say_fail(EXIT_SANDBOX, "no attack that the sandbox stopped works outside of "
+		                              "it on this machine, so nothing is proven");
 	}
 	return status;
 }

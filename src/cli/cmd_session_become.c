@@ -191,9 +191,10 @@ static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct 
 		return -1;
 	}
 	if (d.runs.runs > 0) {
-		say_notef("%zu run%s of an earlier kill %s still running and %s ended", d.runs.runs,
-		          d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "was" : "were",
-		          d.runs.runs == 1 ? "is" : "are");
+		say_notef(
+		        "%zu run%s that an earlier kill did not end %s still running; %s ended now",
+		        d.runs.runs, d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "was" : "were",
+		        d.runs.runs == 1 ? "is" : "are");
 	}
 	return 0;
 }

@@ -79,9 +79,12 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	v->bad_at = k->same ? v->records : v->records - 1;
 	(void)snprintf(
 	        v->why, sizeof(v->why),
-	        k->lines < v->records ? "longer than in the store, which has %" PRIu64 " records"
-	        : k->same             ? "shorter than in the store, which has %" PRIu64 " records"
-	                  : "not the record that the store has, which has %" PRIu64 " records",
+	        k->lines < v->records
+	                ? "the file is longer than the ledger in the store, which has %" PRIu64
+	                  " records"
+	        : k->same ? "the end is missing: the ledger in the store has %" PRIu64 " records"
+	                  : "this record differs from the one in the store, which has %" PRIu64
+	                    " records",
 	        k->lines);
 }
 

@@ -76,7 +76,8 @@ static void watch_add(struct watch *w, int fd, const char *id, uint64_t from)
 		}
 	}
 	if (w->n == MAX_FOLLOWED) {
-		say_warningf("run %s is not watched: more than %d runs", id, MAX_FOLLOWED);
+		say_warningf("run %s is not watched: at most %d runs are watched at once", id,
+		             MAX_FOLLOWED);
 		own_close(&fd);
 		return;
 	}

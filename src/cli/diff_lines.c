@@ -217,7 +217,7 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 	auto_buf line = BUF(SAY_MAX);
 
 	if (e->op == '@') {
-		buf_addf(&line, "@@ from line %zu on, now %zu", e->before, e->now);
+		buf_addf(&line, "@@ from line %zu on (now line %zu)", e->before, e->now);
 	} else {
 		buf_addc(&line, e->op);
 	}
@@ -268,7 +268,7 @@ static void put_sides(struct buf *out, const struct buf *before, const struct bu
 	put_side(out, before, line, '-', all ? 0 : MAX_SIDE_SHOWN);
 	put_side(out, now, line, '+', all ? 0 : MAX_SIDE_SHOWN);
 	buf_adds(out, all ? ""
-	                  : "      (too much of it differs: these are the first lines that do; "
+	                  : "      (too many lines differ: these are the first of them; "
 	                    "--all shows all)\n");
 }
 

@@ -262,7 +262,8 @@ void session_cli_runs(struct buf *out, const struct decision *d)
 		buf_addf(out, ", %zu by force", runs->forced);
 	}
 	if (runs->elsewhere > 0) {
-		buf_addf(out, "; %zu on other machines will follow when they read the store",
+		buf_addf(out,
+		         "; %zu on other machines will follow when those machines read the store",
 		         runs->elsewhere);
 	}
 }

@@ -46,7 +46,7 @@ HIDDEN = {
                        [EVIL, "from line 59997 on"]),
     "among too many changes": ("".join(f"a{n}\n" for n in range(9000)),
                                EVIL + "\n" + "".join(f"b{n}\n" for n in range(9000)),
-                               [EVIL, "too much of it differs"]),
+                               [EVIL, "too many lines differ"]),
 }
 
 

@@ -710,7 +710,7 @@ def test_a_ledger_that_is_cut_back_is_noticed(sessions):
     whole = sessions("show", "s", "--ledger").ok().out
     assert whole.startswith(early) and whole != early
     r = ssb.ssb("audit", "verify", path)
-    assert r.code == 3 and "shorter than in the store, which has 6 records" in r.text, repr(r)
+    assert r.code == 3 and "the end is missing: the ledger in the store has 6 records" in r.text, repr(r)
 
     # Another machine has no store to compare with, but it does not call the cut ledger complete.
     key = (ssb.state / "skillsandbox/trace.pub").read_text().strip()
@@ -734,8 +734,8 @@ def test_a_ledger_that_is_not_the_stores(sessions):
     away = {"XDG_STATE_HOME": str(ssb.mkdir("away")), "XDG_CONFIG_HOME": str(ssb.mkdir("none"))}
     ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()
     for words, says in ((["start", "--policy", sessions.policy(), "--id", "s"],
-                         "longer than in the store, which has 1 records"),
-                        (["kill", "s"], "not the record that the store has, which has 3 records")):
+                         "longer than the ledger in the store, which has 1 records"),
+                        (["kill", "s"], "differs from the one in the store, which has 3 records")):
         sessions(*words, env=away).ok()
         r = ssb.ssb("audit", "verify", "--key", key, path, env=away)
         assert r.code == 1 and says in r.text, repr(r)
