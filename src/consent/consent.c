@@ -55,10 +55,10 @@ static int check_moved(const struct owner *o, const char *dir, struct ssb_error 
 	auto_free char *real = realpath(path, NULL);
 	bool led = real != NULL && strcmp(real, path) != 0;
 	return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-	                "the skill was approved as '%.150s', and %s '%.150s': approve it again "
+	                "the skill was approved as '%.150s', which %s '%.150s': approve it again "
 	                "(skillsandbox approve DIR), or remove the approval (skillsandbox "
 	                "approvals --revoke DIR)",
-	                path, led ? "is now a symlink to" : "a mount shows it at", dir);
+	                path, led ? "is now a symlink to" : "a mount shows at", dir);
 }
 
 /* `tree` is the digest of the skill's files. If it is NULL, the files are read. */

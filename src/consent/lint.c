@@ -106,7 +106,8 @@ static void look_at_files(struct lint *l, int dir_fd, bool whole)
 	struct lint_walk w = { .out = l, .top = dir_fd, .left = MAX_LINT_BYTES, .whole = whole };
 
 	if (!tree_walk(dir_fd, &caps, look_at, &w) || w.cut) {
-		lint_add(l, LINT_INCOMPLETE, ".", 0, "it has too many files, or too large ones");
+		lint_add(l, LINT_INCOMPLETE, ".", 0,
+		         "it has too many files, or files that are too large");
 	}
 }
 

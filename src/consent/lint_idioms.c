@@ -144,7 +144,7 @@ static const struct idiom {
 	      "dumps(dict(os.environ" OR "dumps(os.environ" OR "urlencode(os.environ" OR
 	      "json.stringify(process.env)" OR "str(os.environ)" OR "str(dict(os.environ" OR
 	      "repr(dict(os.environ" OR "os.environ.items()" OR "dumps({**os.environ"),
-	IDIOM(LINT_ENVIRONMENT, IN_CODE, "the whole environment is sent on",
+	IDIOM(LINT_ENVIRONMENT, IN_CODE, "the whole environment is sent to another program or host",
 	      "env |" OR "env|" OR "printenv |" OR "printenv|" OR "$(env)" OR "$(printenv)",
 	      "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip"),
 	IDIOM(LINT_METADATA, IN_CODE, "it names the address from which clouds give out credentials",
@@ -210,7 +210,7 @@ static const struct {
 	{ LINT_DECODES,
 	  LINT_DECODED,
 	  { FACT_EXECUTES, FACT_DECODES },
-	  "text is executed in a file that decodes" },
+	  "text is executed in a file that also decodes data" },
 	{ LINT_KEYS_OUT,
 	  LINT_KEYS_OUT,
 	  { FACT_KEYS, FACT_SENDS },
@@ -339,7 +339,7 @@ static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const str
 	for (int i = 0; (at = find_steps(d, l, at)) != SIZE_MAX; i++) {
 		if (i == MAX_LINT_TRIES) {
 			add_once(s, LINT_INCOMPLETE, l->no,
-			         "the line has the same words too often");
+			         "the line repeats some words too often to be checked completely");
 			return false;
 		}
 		if (is_meant(s, d, l, at)) {

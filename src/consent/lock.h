@@ -103,8 +103,8 @@ int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struc
 bool snapshot_fits(const struct skill_files *p);
 /* The message for a skill that is too large. */
 #define SNAPSHOT_TOO_LARGE                                                                         \
-	"It is too large to keep a copy. It runs from its own directory, where a change during "   \
-	"a run is noticed, but not prevented."
+	"The skill is too large for a copy, so it runs from its own directory: a change there "    \
+	"during a run is noticed, but not prevented."
 /* Copies the files `p` from `dir` to the owner's state directory and checks each byte against its
  * digest. *ret_kept is false if the files are too large (snapshot_fits()). */
 int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,

@@ -317,7 +317,7 @@ static void take_files(struct lock_reader *r, const struct json_node *list)
 	}
 	skill_files_digest(p, tree);
 	if (memcmp(tree, p->tree, sizeof(tree)) != 0) {
-		r->wrong = "its tree is not the digest of its files";
+		r->wrong = "its field 'tree' is not the digest of its files";
 	}
 }
 

@@ -374,7 +374,7 @@ size_t abilities_lines(struct buf *out, const struct abilities *a, const struct 
 		buf_addf(out, "  - and read %zu more places, none of them in your home\n", left);
 	}
 	if (a->n == 0) {
-		buf_adds(out, "  - nothing beyond its own directory\n");
+		buf_adds(out, "  - use nothing except its own directory\n");
 	}
 	return left;
 }

@@ -22,7 +22,7 @@ static const struct {
 	{ "max_output_bytes", "print up to ", "" },
 	{ "max_processes", "start up to ", " processes" },
 	{ "max_open_files", "hold up to ", " files open" },
-	{ "max_disk_mb", "fill up to ", " of disk, which is in memory" },
+	{ "max_disk_mb", "fill up to ", " of private disk space, which is kept in memory" },
 	{ "max_connections", "hold up to ", " connections" },
 	{ "max_connections_per_second", "make up to ", " connections a second" },
 	{ "max_bytes_out", "send up to ", "" },
@@ -57,7 +57,7 @@ static const struct {
 	{ "~/.config/chromium", "your browser's cookies and passwords",
 	  "whoever has them is logged in as you" },
 	{ "/etc/shadow", "the password hashes of this machine",
-	  "whoever has them can try passwords on them" },
+	  "whoever has them can try to guess the passwords" },
 };
 
 static enum ability_kind kind_of(const char *asked, const char **ret_value)
@@ -251,7 +251,7 @@ static int say_env(const char *value, struct ability *a, struct buf *text, struc
 		auto_buf why = BUF(256);
 
 		buf_addf(&why, "a key%s%s: whoever has it can use it as you",
-		         opens != NULL ? " to " : " or a password, by its name",
+		         opens != NULL ? " to " : " or a password, judging by its name",
 		         opens != NULL ? opens : "");
 		a->secret = true;
 		a->why = buf_steal(&why);

@@ -126,7 +126,7 @@ def test_too_large_to_be_copied(ssb):
     ssb.write(d / "big", "")
     with open(d / "big", "wb") as f:
         os.posix_fallocate(f.fileno(), 0, 65 << 20)
-    assert "too large to keep a copy" in approve(ssb, d).errors
+    assert "too large for a copy" in approve(ssb, d).errors
     (row,) = rows(ssb)
     assert row["snapshot"] is False
     ssb.ssb("run", d, stdin=b"\n").ok()
@@ -296,7 +296,7 @@ def test_a_skill_that_a_symlink_replaced(ssb, how):
     moved.symlink_to(f"{moved.name}.moved")
     real = d.resolve()
     for name in (d, real):
-        stops(ssb, name, f"was approved as '{d}', and is now a symlink to '{real}'",
+        stops(ssb, name, f"was approved as '{d}', which is now a symlink to '{real}'",
               "approve it again")
     r = ssb.run(".", cwd=d)
     assert r.code == 125 and SECRET not in r.text, repr(r)

@@ -64,7 +64,7 @@ def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
     script = f"mount --bind {d} {other}"
     r = run_there(ssb, script, other)
     assert r.code == 125 and SECRET not in r.text, repr(r)
-    assert f"was approved as '{d}', and a mount shows it at '{other}'" in r.errors, r.errors
+    assert f"was approved as '{d}', which a mount shows at '{other}'" in r.errors, r.errors
     ssb.ssb("approvals", "--revoke", d).ok()
     assert SECRET in run_there(ssb, script, other).ok().text, "the control: no approval"
 

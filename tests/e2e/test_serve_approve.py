@@ -288,10 +288,10 @@ def test_a_question_holds_what_the_skill_could_do(ssb):
         ssb.ssb("approve", "--yes", "--once", d).ok()
         structured(client.tool("run_skill", skill_dir="keys"))
         assert "has ended" in asked(client) and is_whole(asked(client))
-        assert "too large to keep a copy" not in asked(client)
+        assert "too large for a copy" not in asked(client)
         with open(ssb.write(d / "big", ""), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 65 << 20)
-        assert "too large to keep a copy" in asked(client)
+        assert "too large for a copy" in asked(client)
     # The policy grants all that the skill asks for, but refuses unapproved skills: the question
     # still shows everything.
     ssb.ssb("approve", "--revoke", d).ok()
