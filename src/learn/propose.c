@@ -248,7 +248,7 @@ static void add_shared(struct proposal *d, struct mtext_list *l, const struct ne
 {
 	char *why = NULL;
 
-	if (asprintf(&why, "%s, and %zu more in it", n->why != NULL ? n->why : "",
+	if (asprintf(&why, "%s, and %zu more in this directory", n->why != NULL ? n->why : "",
 	             needs_siblings(d->needs, n) - 1) < 0) {
 		why = NULL;
 	}
@@ -377,7 +377,7 @@ static void add_rest(struct proposal *d)
 	for (size_t i = 0; i < d->needs->n && !d->nomem; i++) {
 		const struct need *n = &d->needs->v[i];
 		if (n->kind == NEED_PROGRAM && n->hint) {
-			set_aside(d, n, "a program of the system needs no line");
+			set_aside(d, n, "the manifest needs no line for a program of the system");
 		} else if (n->kind == NEED_SYSCALL && n->danger == NULL && n->profile >= 0) {
 			d->m.profile = (enum profile)n->profile;
 		} else if (n->kind != NEED_PROGRAM && !is_covered(d, n)) {

@@ -310,11 +310,12 @@ static void take_call(struct record_reading *r, const struct line *l)
 			          .value = (char *)(uintptr_t)op,
 			          .profile = profile_for(l),
 			          .denied = true };
-		n.danger =
-		        n.profile == PROFILE_PERMISSIVE
-		                ? "only the profile permissive allows it, and it allows many more"
-		        : n.profile < 0 && danger_of(reason) == NULL ? "no profile alone allows it"
-		                                                     : danger_of(reason);
+		n.danger = n.profile == PROFILE_PERMISSIVE
+		                   ? "only the profile 'permissive' allows this call, and it also "
+		                     "allows many others"
+		           : n.profile < 0 && danger_of(reason) == NULL
+		                   ? "no profile alone allows this call"
+		                   : danger_of(reason);
 		add_need(r, l, &n);
 	}
 }

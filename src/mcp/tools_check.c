@@ -234,8 +234,8 @@ static void check_string(struct problems *p, const struct mcp_field *f,
 	char what[64];
 
 	if (!is_text(node)) {
-		add_problem(p, f->name, "is not clean text",
-		            "write it as UTF-8 without NUL characters and lone surrogates");
+		add_problem(p, f->name, "is not valid text",
+		            "write it as UTF-8 without NUL characters or lone surrogates");
 	} else if (!is_within(f, (int64_t)node->len)) {
 		(void)snprintf(what, sizeof(what), "has %zu bytes", node->len);
 		add_wanted_problem(p, f, what, "");
@@ -258,7 +258,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 	for (const struct json_node *s = json_first(doc, node); s != NULL; s = json_next(doc, s)) {
 		if (!json_is(s, JSON_STRING) || !is_text(s)) {
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
-			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
+			               json_is(s, JSON_STRING) ? "not valid text" : type_text(s));
 			add_wanted_problem(p, f, what, "");
 			return; /* reports only the first bad item: there may be thousands */
 		}

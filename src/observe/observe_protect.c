@@ -145,7 +145,7 @@ bool observe_is_placeholder(const struct observer *o, const char *path)
 }
 
 static const char IN_A_CLONE[] =
-        "work in a clone of the skill's own: git clone . \"$TMPDIR/clone\"";
+        "let the skill work in its own clone: git clone . \"$TMPDIR/clone\"";
 
 const char *observe_held_state(const struct observer *o, const char *dir, const char *name)
 {

@@ -161,8 +161,9 @@ int confine_wait(int ready, int n, struct ssb_error *err)
 			got = read(ready, &word, sizeof(word));
 		} while (got < 0 && errno == EINTR);
 		if (got != (ssize_t)sizeof(word)) {
-			return ssb_fail(err, SSB_E_LAYER, 0, "egress",
-			                "a process of the egress ended before it was confined");
+			return ssb_fail(
+			        err, SSB_E_LAYER, 0, "egress",
+			        "a process of the egress broker ended before it was confined");
 		}
 		if (word.code != SSB_OK) {
 			*err = word;

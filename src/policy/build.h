@@ -36,7 +36,8 @@ struct build {
 
 #define UNBOUND "the sidecar does not say for which directory it is"
 #define UNBOUND_REMEDY                                                                             \
-	"write 'directory:' under 'skill:' in it, or approve the skill: skillsandbox approve DIR"
+	"add the line 'directory: DIR' under 'skill:' in it, or approve the skill: skillsandbox "  \
+	"approve DIR"
 
 /* Returns a new empty plan, whose fds are -1 (0 would be a valid fd); NULL without memory. */
 struct ssb_plan *build_new_plan(void);

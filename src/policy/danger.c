@@ -160,23 +160,23 @@ static const struct place *kernel_place(int kind, enum access access, bool named
 	static const struct place LINKS = {
 		KERNEL_FS,
 		.why = "leads to the host's processes, terminals or namespaces",
-		.instead = "the sandbox has its own of these",
+		.instead = "the sandbox has its own processes, terminals and namespaces",
 		.flags = DANGER_READ | DANGER_WRITE | DANGER_NEVER,
 	};
 	static const struct place TO_WRITE = {
 		KERNEL_FS,
-		.why = "is the kernel's control surface",
-		.instead = "it can be read: --read",
+		.why = "contains the kernel's settings and controls",
+		.instead = "only reading can be granted: --read",
 		.flags = DANGER_WRITE | DANGER_NEVER,
 	};
 	static const struct place BENEATH = {
 		KERNEL_FS,
-		.why = "is the kernel's control surface",
+		.why = "contains the kernel's settings and controls",
 		.flags = DANGER_READ | DANGER_NEVER,
 	};
 	static const struct place TO_READ = {
 		KERNEL_FS,
-		.why = "is the kernel's control surface",
+		.why = "contains the kernel's settings and controls",
 		.exists = true,
 		.flags = DANGER_READ | DANGER_LOUD,
 	};

@@ -18,7 +18,9 @@ enum env_kind {
 	ENV_USELESS, /* names something that is not in the sandbox */
 };
 
-#define BY_US "the sandbox dials hosts through your proxy; the skill cannot reach the proxy"
+#define BY_US                                                                                      \
+	"the sandbox itself connects to hosts through your proxy; the skill cannot reach the "     \
+	"proxy"
 
 /* A final '_' makes a name a prefix. Credentials are in secrets.c. */
 static const struct env_rule {
@@ -27,17 +29,17 @@ static const struct env_rule {
 	const char *why;
 } RULES[] = {
 	{ "LD_", ENV_REFUSED, "it makes the loader run other code" },
-	{ "GLIBC_TUNABLES", ENV_REFUSED, "it changes the C library" },
+	{ "GLIBC_TUNABLES", ENV_REFUSED, "it changes how the C library works" },
 	{ "GCONV_PATH", ENV_REFUSED, "it makes the C library run other code" },
-	{ "SKILLSANDBOX_", ENV_REFUSED, "it is the runtime's own" },
+	{ "SKILLSANDBOX_", ENV_REFUSED, "it is for the runtime itself, not for skills" },
 	{ "SSH_AUTH_SOCK", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "SSH_AGENT_PID", ENV_USELESS, "that process is not in the sandbox" },
+	{ "SSH_AGENT_PID", ENV_USELESS, "its process is not in the sandbox" },
 	{ "GPG_AGENT_INFO", ENV_USELESS, "its socket is not in the sandbox" },
 	{ "DBUS_SESSION_BUS_ADDRESS", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "XDG_RUNTIME_DIR", ENV_USELESS, "that directory is not in the sandbox" },
+	{ "XDG_RUNTIME_DIR", ENV_USELESS, "its directory is not in the sandbox" },
 	{ "WAYLAND_DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
 	{ "DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "XAUTHORITY", ENV_USELESS, "that file is not in the sandbox" },
+	{ "XAUTHORITY", ENV_USELESS, "its file is not in the sandbox" },
 	{ "DOCKER_HOST", ENV_USELESS, "its socket is not in the sandbox" },
 	{ "http_proxy", ENV_USELESS, BY_US },
 	{ "https_proxy", ENV_USELESS, BY_US },
@@ -187,7 +189,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	auto_free char *remedy = b->unbound && !by_flag
 	                                 ? build_printf(b, "%s", UNBOUND_REMEDY)
 	                                 : build_printf(b, "pass it with --env %s%s", name,
-	                                                by_flag ? "; an approval cannot"
+	                                                by_flag ? "; an approval cannot pass it"
 	                                                        : ", or approve the skill: "
 	                                                          "skillsandbox approve DIR");
 
@@ -277,7 +279,7 @@ static char *owners_secret(struct build *b, const char *name)
 	case SECRET_CREDENTIAL:
 		return build_printf(b, "a credential: %s", opens);
 	case SECRET_OWNERS:
-		return build_printf(b, "a secret of yours, by its name");
+		return build_printf(b, "a secret of yours, judging by its name");
 	case SECRET_SOUNDS:
 		return is_its_own(b->manifest, name)
 		               ? NULL

@@ -126,7 +126,7 @@ static void text_covered(struct buf *out, const struct ssb_plan *p)
 	for (size_t i = 0; i < p->n_covers; i++) {
 		put_label(out, "covered", i == 0);
 		put_visible(out, p->covers[i].target);
-		buf_adds(out, ", empty there: the runtime's own  (");
+		buf_adds(out, ", which the skill sees empty: it is the runtime's own  (");
 		put_visible(out, p->covers[i].where);
 		buf_adds(out, ")\n");
 	}
@@ -159,7 +159,8 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
 		put_label(out, "", false);
-		buf_addf(out, "names may lead into %s, as you allowed\n", p->allow_private.v[i]);
+		buf_addf(out, "granted names may have addresses in %s, as you allowed\n",
+		         p->allow_private.v[i]);
 	}
 }
 

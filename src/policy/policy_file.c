@@ -145,7 +145,7 @@ static void add_item(const struct policy_reader *r, const struct key *k, const s
 	char *copy = NULL;
 	enum host_kind kind = HOST_EXACT;
 	const char *wrong = n->kind != YNODE_SCALAR      ? "must be a text"
-	                    : l->n >= MAX_LIST_ITEMS     ? "is more than the limit of 256 items"
+	                    : l->n >= MAX_LIST_ITEMS     ? "is beyond the limit of 256 items"
 	                    : k->value == VALUE_PATHS    ? check_path(n->text, &copy)
 	                    : k->value == VALUE_CIDRS    ? options_cidr(n->text, &copy)
 	                    : k->value == VALUE_DOMAINS  ? domain_check(n->text, &copy, &kind)

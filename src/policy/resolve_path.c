@@ -147,8 +147,10 @@ static void resolve_existing(struct build *b, struct path_request *r, const char
 		return;
 	}
 	if (r->origin == ORIGIN_MANIFEST && S_ISREG(st.st_mode) && st.st_nlink > 1) {
-		build_refuse_request(b, r, "the file has hard links, whose names may be dangerous",
-		                     "the owner can grant it: --read or --write with this path");
+		build_refuse_request(
+		        b, r,
+		        "the file has other names (hard links), which may be in dangerous places",
+		        "the owner can grant it: --read or --write with this path");
 		return;
 	}
 	if (subject_init(&s, fd, path, NULL) < 0) {

@@ -138,7 +138,7 @@ static const char *parse_host(char *text, struct upstream *u)
 	*colon = '\0';
 	const char *wrong = domain_check(text, &u->host, &kind);
 	if (wrong == NULL && kind != HOST_EXACT && kind != HOST_ADDRESS) {
-		wrong = "is for more than one host";
+		wrong = "names more than one host";
 	}
 	return wrong != NULL ? wrong : parse_port(colon + 1, &u->port);
 }
@@ -298,7 +298,7 @@ static void refuse_variable(struct build *b, const char *name, const char *wrong
 	if (what != NULL && why != NULL) {
 		build_refuse(b, REFUSAL_NETWORK, name, what, why,
 		             "write " UPSTREAM_FORM "; or 'network: {upstream_proxy: none}' in the "
-		             "policy file, to dial without it");
+		             "policy file, to connect without a proxy");
 	}
 }
 

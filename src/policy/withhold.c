@@ -64,8 +64,8 @@ void withhold_finish(struct build *b)
 		}
 		if (!found) {
 			build_warn(b, options_flag(SSB_OPT_WITHHOLD),
-			           "'%.200s' is not a request of the skill; 'skillsandbox "
-			           "inspect --json' lists them (requested)",
+			           "'%.200s' is not a request of the skill; 'skillsandbox inspect "
+			           "--json' lists its requests (key 'requested')",
 			           l->v[i]);
 		}
 	}

@@ -53,11 +53,11 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 
 	for (size_t i = 0; i < all->n; i++) {
 		if (!programs_has(all->v[i].name)) {
-			diag_add(
-			        s->diags, SSB_WARNING, file,
-			        "install it, or give its directory with --read and PATH with --env",
-			        "it needs the program '%s', which the system does not have",
-			        all->v[i].name);
+			diag_add(s->diags, SSB_WARNING, file,
+			         "install it, or grant its directory with --read and set PATH with "
+			         "--env",
+			         "it needs the program '%s', which the system does not have",
+			         all->v[i].name);
 		}
 	}
 	for (size_t i = 0; i < any->n; i++) {
@@ -182,7 +182,7 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 	ret->no_entry = argv[0] == NULL;
 	if (skill_has(s->fd, "agents/openai.yaml")) {
 		diag_add(s->diags, SSB_NOTE, file, "",
-		         "agents/openai.yaml is for the agent; nothing is taken from it");
+		         "agents/openai.yaml is for the agent and is not used here");
 	}
 	warn_wishes(s, file, &says);
 	const struct derived d = { name, fallback_name(s), &says, argv };

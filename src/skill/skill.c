@@ -233,9 +233,10 @@ static void warn_unbound(const struct skill_search *s, const char *file)
 
 	manifest_put_text(&path, s->dir);
 	diag_add(s->diags, SSB_ALARM, file, "",
-	         "your %s does not name the skill's directory, so it is used for every "
-	         "directory of that name; if it is for this one, add the line 'directory: %s' "
-	         "under 'skill:'",
+	         "your %s has no line 'directory:', so it is used for every skill whose directory "
+	         "has the same name; to use it only for this skill, add the line 'directory: %s' "
+	         "under "
+	         "'skill:'",
 	         file, path.failed || path.data == NULL ? "PATH" : path.data);
 }
 

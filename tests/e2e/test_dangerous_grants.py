@@ -29,7 +29,7 @@ def told(ssb, r, word):
     ("-r", "/proc/self", "/proc of its own"), ("-r", "/proc/1", "/proc of its own"),
     ("-w", "/sys", "--read /sys"), ("-w", "/sys/fs/cgroup", "--read /sys"),
     ("-r", "/dev", "--write /dev/kvm"), ("-w", "/dev", "--write /dev/kvm"),
-    ("-r", "/dev/pts", "has its own"), ("-w", "/", "beside --read /")])
+    ("-r", "/dev/pts", "has its own"), ("-w", "/", "in addition to --read /")])
 def test_never_granted(ssb, flag, path, word):
     r = ssb.run(flag, path, "--", "echo", "started")
     assert r.code == 125 and b"started" not in r.out, repr(r)
