@@ -80,7 +80,7 @@ static void look_userns(struct ssb_check *c)
 	int e = probe_feature(PROBE_USERNS);
 
 	if (e == 0) {
-		set_check(c, 1, "a user namespace of its own can be made", "");
+		set_check(c, 1, "a new user namespace can be made", "");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(USERNS_SWITCHES); i++) {
@@ -140,8 +140,9 @@ static void look_idmap(struct ssb_check *c)
 	snprintf(text, sizeof(text), "the file system of %.80s: %s",
 	         home != NULL && home[0] == '/' ? home : "/", e == 0 ? "yes" : errno_text(e));
 	set_check(c, e == 0, text,
-	          "declared reads and the skill are shown as a read-only copy and declared writes "
-	          "fail; keep them on ext4, xfs, btrfs or tmpfs, or run as an ordinary user");
+	          "the skill and declared reads are shown as read-only copies, and declared writes "
+	          "fail; keep these directories on ext4, xfs, btrfs or tmpfs, or run as an "
+	          "ordinary user");
 }
 
 static void look_groups(struct ssb_check *c)
@@ -161,7 +162,8 @@ static void look_groups(struct ssb_check *c)
 	set_check(
 	        c, none, text,
 	        "the skill's processes stay in these groups, and only the file view hides what the "
-	        "groups can open; run as a user without them, or grant no path that they own");
+	        "groups can open; run as a user who is not in these groups, or grant no path that "
+	        "such a group owns");
 }
 
 static void look_core_pattern(struct ssb_check *c)
@@ -208,13 +210,12 @@ static const struct check_row ROWS[] = {
 	{ "utsns", NULL, PROBE_UTSNS, "host name namespace", IN_A_USERNS },
 	{ "cgroupns", NULL, PROBE_CGROUPNS, "cgroup namespace", IN_A_USERNS },
 	{ "proc", NULL, PROBE_PROC, "a fresh /proc can be mounted",
-	  "parts of /proc are masked by the outer container: start that with an unmasked /proc "
+	  "the outer container masks parts of /proc: start that container with an unmasked /proc "
 	  "(docker: --security-opt systempaths=unconfined)" },
 	{ "tmpfs", NULL, PROBE_TMPFS, "private tmpfs mounts", IN_A_USERNS },
 	{ "overlay", NULL, PROBE_OVERLAY, "read-only overlays in a user namespace",
-	  "load the module as root: modprobe overlay; without it declared reads are shown in "
-	  "another "
-	  "way or refused" },
+	  "load the module as root: modprobe overlay; without it, declared reads are shown in "
+	  "another way or refused" },
 	{ "mount-api", NULL, PROBE_MOUNT_API, "fsopen, open_tree, move_mount", OLD_KERNEL },
 	{ "mount-setattr", NULL, PROBE_MOUNT_SETATTR, "recursive read-only mounts", OLD_KERNEL },
 	{ "idmap", look_idmap, 0, NULL, NULL },

@@ -83,7 +83,8 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 		}
 		if (st.st_dev != g->dev || st.st_ino != g->ino) {
 			errno = ESTALE;
-			return fail_grant(err, g, "was replaced while the sandbox was built:");
+			return fail_grant(err, g,
+			                  "while the sandbox was built, another process replaced");
 		}
 		s->config->sources[i].tree = mount_clone(fd, "");
 		if (s->config->sources[i].tree < 0 ||
@@ -164,7 +165,8 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 		/* In a private place Landlock has to allow writing, so without the overlay the
 		 * skill could write to a FIFO of the host. */
 		return fail_grant(err, g,
-		                  "contains other mounts, or cannot be overlaid; grant its parts:");
+		                  "this directory contains other mounts, or cannot be overlaid; "
+		                  "grant its parts instead:");
 	}
 	s->unix_sockets = false;
 	return 0;
@@ -257,7 +259,7 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 		                  errno == EACCES
 		                          ? "a directory above the granted path does not let other "
 		                            "users in; grant that directory instead of"
-		                          : "has no place in the sandbox:");
+		                          : "the sandbox has no place to mount");
 	}
 	if (mount_attach(s->config->sources[i].tree, target, "") != 0) {
 		if (g->of_whole && errno == ENOENT) {

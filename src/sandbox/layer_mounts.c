@@ -317,10 +317,10 @@ static int seal_root(void)
 int layer_seal_mounts(struct ssb_error *err)
 {
 	if (mount_drop_old_root() != 0) {
-		return fail_mounts(err, "cannot leave the host's", "/");
+		return fail_mounts(err, "cannot detach the host's root", "/");
 	}
 	if (seal_root() != 0) {
-		return fail_mounts(err, "cannot make read-only", "/");
+		return fail_mounts(err, "cannot make the new root read-only:", "/");
 	}
 	return 0;
 }
@@ -349,7 +349,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	}
 	char left_out[48] = "";
 	if (s->left_out > 0) {
-		snprintf(left_out, sizeof(left_out), " (%zu mounts or names of / left out)",
+		snprintf(left_out, sizeof(left_out), " (%zu mounts or entries of / left out)",
 		         s->left_out);
 	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),

@@ -31,7 +31,7 @@ static void report_detail(struct stage *s, enum layer_id id, const char *fmt, ..
 int layer_env(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
-	report_detail(s, LAYER_ENV, "%zu variables pass, %zu withheld", s->config->plan->env.n,
+	report_detail(s, LAYER_ENV, "%zu variables passed, %zu withheld", s->config->plan->env.n,
 	              s->config->plan->env_withheld);
 	return 0;
 }

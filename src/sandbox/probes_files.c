@@ -231,7 +231,7 @@ static enum attack_result judge_mode(const char *path, mode_t bad, struct findin
 	if (got && ((st.st_mode & bad) != 0 || S_ISCHR(st.st_mode))) {
 		return attack_worked(f, "made, mode %o", (unsigned)st.st_mode);
 	}
-	return got ? attack_failed(f, "made without the bit") : attack_errno(f, "made nothing");
+	return got ? attack_failed(f, "made as a plain file") : attack_errno(f, "made nothing");
 }
 
 ATTACK(suid_chmod)
@@ -398,7 +398,7 @@ static const struct attack FILES[] = {
 	        "/proc/sys/kernel/core_pattern"),
 	ROW_ARG("sysrq", "open the host's sysrq trigger for writing", open_write,
 	        "/proc/sysrq-trigger"),
-	ROW("suid-chmod", "make a file of its own setuid", suid_chmod),
+	ROW("suid-chmod", "set the setuid bit of its own file", suid_chmod),
 	ROW("suid-create", "create a file that is setuid", suid_create),
 	ROW("suid-mknod", "make a setuid file with mknod", suid_mknod),
 	ROW("device-node", "make a device node", device_node),

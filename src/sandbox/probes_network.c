@@ -150,7 +150,7 @@ static const struct attack NETWORK[] = {
 	ROW("alg", "open a socket to the kernel's crypto", alg),
 	ROW("families", "open a socket of any other family", other_families),
 	ROW("loopback", "connect to a service on the host's 127.0.0.1", loopback),
-	ROW("route", "find a way out of the machine", route_out),
+	ROW("route", "find a network route out of the machine", route_out),
 	ROW("abstract-unix", "connect to an abstract unix socket of the owner", abstract_unix),
 	ROW("unix", "connect to a unix socket in the owner's files", path_unix),
 };

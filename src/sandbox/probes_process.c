@@ -182,7 +182,7 @@ ATTACK(session)
 
 	return sid == 0 || (same_ns && sid == w->session)
 	               ? attack_worked(f, "in the caller's session")
-	               : attack_failed(f, "session %d of its own", (int)sid);
+	               : attack_failed(f, "in its own session %d", (int)sid);
 }
 
 ATTACK(sysv_shm)
@@ -241,7 +241,9 @@ ATTACK(cap_bounding)
 
 	if (r == ATTACK_WORKED && !w->outside && prove_own_ns("user") == w->user_ns &&
 	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-		return attack_failed(f, "kept without a user namespace; no_new_privs is set");
+		return attack_failed(
+		        f,
+		        "the capabilities stay without a user namespace, but no_new_privs is set");
 	}
 	return r;
 }
@@ -309,8 +311,8 @@ static const struct attack PROCESS[] = {
 	ROW_ARG("init-mem", "open the memory of the sandbox's init", proc_read, "mem"),
 	ROW_ARG("init-maps", "read the memory map of the sandbox's init", proc_read, "maps"),
 	ROW_ARG("init-fd", "list the files of the sandbox's init", proc_dir, "fd"),
-	ROW_ARG("init-root", "follow /proc/1/root out", proc_link, "root"),
-	ROW_ARG("init-cwd", "follow /proc/1/cwd out", proc_link, "cwd"),
+	ROW_ARG("init-root", "leave the sandbox through /proc/1/root", proc_link, "root"),
+	ROW_ARG("init-cwd", "leave the sandbox through /proc/1/cwd", proc_link, "cwd"),
 	ROW("init-limits", "lower the limits of the sandbox's init", set_limit),
 	ROW("see-process", "see a process of the owner in /proc", see_helper),
 	ROW("signal", "send a signal to a process of the owner", signal_helper),
@@ -321,13 +323,15 @@ static const struct attack PROCESS[] = {
 	ROW("take-fd", "take a file descriptor out of another process", take_fd),
 	ROW("session", "stay in the caller's session", session),
 	ROW("sysv-shm", "attach to shared memory of the owner", sysv_shm),
-	{ "caps", "have a capability", cap_set, "CapEff", NULL, 1, 0, 0 },
-	{ "caps-permitted", "have a capability to raise", cap_set, "CapPrm", NULL, 1, 0, 0 },
-	ROW_ARG("caps-bounding", "have a capability to regain by execve", cap_bounding, "CapBnd"),
+	{ "caps", "have a capability in effect", cap_set, "CapEff", NULL, 1, 0, 0 },
+	{ "caps-permitted", "have a capability that it could put into effect", cap_set, "CapPrm",
+	  NULL, 1, 0, 0 },
+	ROW_ARG("caps-bounding", "have a capability that execve could give back", cap_bounding,
+	        "CapBnd"),
 	ROW("new-privs", "gain privileges by execve", new_privs),
 	ROW("filter", "run without a system call filter", no_filter),
 	{ "setuid", "become root with setuid(0)", become_root, NULL, NULL, 1, 0, 0 },
-	{ "root", "be root, in here or outside", is_root, NULL, NULL, 1, 0, 0 },
+	{ "root", "be root, inside or outside the sandbox", is_root, NULL, NULL, 1, 0, 0 },
 };
 
 const struct attack_group ATTACKS_PROCESS = { PROCESS, ARRAY_LEN(PROCESS) };

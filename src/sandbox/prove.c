@@ -133,7 +133,8 @@ static void make_attack(size_t index, const struct prove_world *w)
 
 	alarm(ATTACK_SECONDS);
 	if (!w->outside && a->not_permissive && w->plan->profile == PROFILE_PERMISSIVE) {
-		r = attack_void(&f, "the permissive profile allows it among its own processes");
+		r = attack_void(
+		        &f, "the permissive profile allows this among the skill's own processes");
 	} else {
 		r = a->run(a, w, &f);
 	}

@@ -117,7 +117,7 @@ static int warn_cut(struct string_list *to, const struct grant *g, const char *w
 	}
 	if (asprintf(&text,
 	             "write %s: not all of %s was searched for repositories, because %s; the skill "
-	             "can write hooks and settings of those that were not found",
+	             "can write hooks and settings of repositories that were not found",
 	             g->path, what, cut) < 0) {
 		text = NULL;
 		return -1;

@@ -327,8 +327,8 @@ static int list_around(const struct ssb_plan *plan, struct string_list *ret, str
 		const struct grant *g = &plan->grants[i];
 		if (grant_is_written(g) && add_above(plan, g->path, ret) != 0) {
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-			                "too many directories lie above what the skill may write "
-			                "(%d); grant fewer of them",
+			                "more than %d directories lie above the paths that the "
+			                "skill may write; grant fewer such paths",
 			                MAX_AROUND);
 		}
 	}

@@ -81,7 +81,7 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 	if (st.st_dev != g->dev || st.st_ino != g->ino) {
 		errno = ESTALE;
 		return fail_rootfs(s->config->plan, err,
-		                   "replaced while the sandbox was built:", "/");
+		                   "while the sandbox was built, another process replaced", "/");
 	}
 	auto_fd tree = mount_clone(fd, "");
 	return take_tree(s->config->plan, &tree, &s->rootfs, err);
@@ -217,9 +217,9 @@ int rootfs_attach(struct stage *s, int root_fd, struct ssb_error *err)
 		return 0;
 	}
 	if (root_overlay(root_fd, s->empty, &s->rootfs) != 0) {
-		return fail_rootfs(s->config->plan, err,
-		                   "the kernel cannot make a read-only overlay (Linux 5.11) of",
-		                   "/");
+		return fail_rootfs(
+		        s->config->plan, err,
+		        "the kernel cannot make a read-only overlay (needs Linux 5.11) of", "/");
 	}
 	if (root_make_place(root_fd, PLACE, true) != 0 ||
 	    mount_attach(s->rootfs, root_fd, PLACE) != 0) {

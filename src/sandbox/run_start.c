@@ -210,9 +210,10 @@ static int map_child(const struct run *r, struct ssb_error *err)
 	snprintf(map, sizeof(map), "%u %u 1\n", INNER_ID, host_id);
 	if (proc < 0 || clone_proc_write(proc, "uid_map", map) != 0 ||
 	    clone_proc_write(proc, "gid_map", map) != 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "userns",
-		                "root cannot map the skill's own uid; in a container this needs "
-		                "CAP_SETUID and CAP_SETGID, or start as an unprivileged user");
+		return ssb_fail(
+		        err, SSB_E_LAYER, errno, "userns",
+		        "root cannot map the skill's own uid; in a container this needs CAP_SETUID "
+		        "and CAP_SETGID; or start skillsandbox as an unprivileged user");
 	}
 	return msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0
 	               ? ssb_fail(err, SSB_E_LAYER, errno, "userns", "the sandbox ended early")

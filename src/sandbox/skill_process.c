@@ -177,7 +177,7 @@ static void exec_program(const struct stage *s, struct ssb_error *err)
 
 static int fail_pty(struct ssb_error *err)
 {
-	return ssb_fail(err, SSB_E_SYS, errno, "pty", "cannot open a terminal of its own");
+	return ssb_fail(err, SSB_E_SYS, errno, "pty", "cannot open a terminal for the skill");
 }
 
 /* Opens a pty in the sandbox's own devpts, so the view must be ready. The slave becomes the three
@@ -333,7 +333,7 @@ int skill_leave_caller(struct stage *s, struct ssb_error *err)
 	/* Without a session of its own, the skill could signal the caller with kill(0). */
 	if (setsid() < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "skill",
-		                "cannot start a session of its own");
+		                "cannot start a new session (setsid) for the skill");
 	}
 	umask(022);
 	return s->config->pty ? 0 : place_streams(s, err);

@@ -30,7 +30,7 @@ struct snapshot {
 static int fail_snapshot(struct ssb_error *err, const struct snapshot *s, const char *what)
 {
 	return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                "'%.160s' cannot be idmapped and its snapshot failed: %s", s->name, what);
+	                "'%.160s' cannot be idmapped, and copying it failed: %s", s->name, what);
 }
 
 static int count_file(struct snapshot *s, uint64_t bytes, struct ssb_error *err)

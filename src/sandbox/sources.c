@@ -85,8 +85,9 @@ static int source_fallback(const struct grant *g, struct mount_source *src, stru
 	if (g->access == ACCESS_WRITE) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, errno, "mounts",
-		        "'%.120s' (%.60s) cannot be written by the skill's own uid: it, or a mount "
-		        "beneath it, has no idmapped mounts (overlayfs, tmpfs before Linux 6.3); "
+		        "'%.120s' (%.60s) cannot be written by the skill's own uid: its file "
+		        "system, or one mounted beneath it, does not support idmapped mounts "
+		        "(overlayfs, tmpfs before Linux 6.3); "
 		        "start skillsandbox as an unprivileged user, or grant a directory on a "
 		        "volume",
 		        g->path, g->where);

@@ -89,8 +89,8 @@ def test_a_remedy_helps(user):
     withheld = user.ssb("inspect", "--json", d, env=env).ok().json()["withheld"]
     remedies = {w["what"].split()[1]: w["remedy"] for w in withheld}
     assert remedies == {"A": "pass it with --env A, or approve the skill: skillsandbox approve DIR",
-                        "B": "pass it with --env B; an approval cannot",
-                        "LD_PRELOAD": "pass it with --env LD_PRELOAD; an approval cannot"}
+                        "B": "pass it with --env B; an approval cannot pass it",
+                        "LD_PRELOAD": "pass it with --env LD_PRELOAD; an approval cannot pass it"}
     assert user.run("--env", "B", d, "s.py", env=env).ok().text == "B\n"
     user.ssb("approve", "--yes", d, env=env).ok()
     assert user.run(d, "s.py", env=env).ok().text == "A\n"
