@@ -279,7 +279,7 @@ void approve_say_refused(struct approve_case *k, const struct ssb_plan *plan, co
 	json_kstr(&j, "message", why);
 	json_kstr(&j, "fix",
 	          k->hopeless ? "the owner can change what the skill needs, or grant it"
-	                      : "the owner can approve it with the command");
+	                      : "the owner can approve it with this command");
 	json_kstr(&j, "command", k->hopeless ? NULL : command.data);
 	json_kopen(&j, "needs", '[');
 	for (size_t i = 0; i < plan->n_refusals; i++) {

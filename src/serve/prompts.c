@@ -18,9 +18,9 @@
 #define PROMPT_BYTES ((size_t)4 << 20)
 
 static const char NAME[] = "review_skill";
-static const char ABOUT[] = "Explains what a skill asks for and what it would get, for a person to "
-                            "decide: the plan in words, what is dangerous together, what is "
-                            "refused and what that would need.";
+static const char ABOUT[] =
+        "Explains what a skill asks for and what it would get, so that a person can decide: the "
+        "plan in words, what is dangerous together, what is refused, and what would allow it.";
 
 void serve_prompts_list(void *app, struct mcp_call *c)
 {

@@ -210,16 +210,16 @@ static const struct resource_template {
 	  "unchanged.",
 	  "application/json" },
 	{ URI_RUNS "{id}/trace{?from}", "trace",
-	  "The record of a run as JSON Lines with visible characters; if it is long, one page with "
+	  "The record of a run as JSON Lines, with hidden characters escaped; if it is long, one "
+	  "page with "
 	  "the address of the next.",
 	  "application/jsonl" },
 	{ URI_RUNS "{id}/output{?from}", "output",
 	  "What a run wrote to stdout and stderr, from its record; if it is long, one page with "
-	  "the "
-	  "address of the next. Data with visible characters.",
+	  "the address of the next. Data, with hidden characters escaped.",
 	  "text/plain" },
 	{ URI_SKILLS "{name}", "manifest",
-	  "A skill's manifest with visible characters: what it asks for, not what it gets.",
+	  "A skill's manifest, with hidden characters escaped: what it asks for, not what it gets.",
 	  "application/yaml" },
 	{ URI_SKILLS "{name}/files", "files",
 	  "A skill's files with their digests, and the entries of its directory that are not "

@@ -38,7 +38,8 @@ static int open_session(const struct serve *s, struct mcp_call *c, struct bound 
 	bind_of(s->binding, c, ret);
 	if (ret->id[0] == '\0') {
 		mcp_tool_fail(c, "no_session", "the runs of this server belong to no session",
-		              "the owner starts it with --session ID or --session-policy FILE");
+		              "the owner can start the server with --session ID or "
+		              "--session-policy FILE");
 		return -1;
 	}
 	if (bind_ensure(ret, &err) != 0 || session_store_open(&s->owner, ret_store, &err) != 0) {

@@ -39,7 +39,7 @@ static int check_file(const struct stat *st, const char *path, struct ssb_error 
 	if (st->st_uid != geteuid() || st->st_nlink != 1) {
 		return ssb_fail(err, SSB_E_POLICY, 0, DB_WHERE,
 		                "'%s' belongs to uid %u or has a second hard link; it must be "
-		                "yours and have one name",
+		                "yours and have no other hard link",
 		                path, (unsigned)st->st_uid);
 	}
 	if ((st->st_mode & 0777) != 0600) {

@@ -169,9 +169,10 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 			 * must still be sent. */
 			act = ACT_ALERT;
 		}
-		return make_verdict(
-		        act, VERDICT_MAX_COST_PER_SESSION, "%s is more than the session's %s",
-		        money_show(clamp_shown(sure), a), money_show(p->max_cost_per_session, b));
+		return make_verdict(act, VERDICT_MAX_COST_PER_SESSION,
+		                    "%s is more than the session's budget of %s",
+		                    money_show(clamp_shown(sure), a),
+		                    money_show(p->max_cost_per_session, b));
 	}
 	if (alert) {
 		return make_verdict(ACT_ALERT, VERDICT_ALERT_AT, "%s of %s is spent or reserved",
@@ -250,7 +251,8 @@ static struct verdict of_total(const struct session *s)
 	if (l->max == SESSION_NO_LIMIT || !acts_at(s, act, s->violations, l->max + 1)) {
 		return all_good();
 	}
-	return make_verdict(act, VERDICT_VIOLATIONS, "%" PRIu64 " violations, more than %" PRIu64,
+	return make_verdict(act, VERDICT_VIOLATIONS,
+	                    "%" PRIu64 " violations, more than the limit of %" PRIu64,
 	                    s->violations, l->max);
 }
 

@@ -70,7 +70,7 @@ static void add_threshold(struct ctx *c, const struct ynode *n, struct session_p
 	const char *problem = name_problem(p, n->key);
 
 	if (p->n_thresholds >= MAX_LIST_ITEMS) {
-		problem = "is more than the limit of 256 kinds of violations";
+		problem = "is beyond the limit of 256 kinds of violations";
 	}
 	if (problem != NULL) {
 		report_add(c->rep, SSB_ERROR, n->key_line, n->key_col,

@@ -192,7 +192,8 @@ static bool notify_is_whole(struct ctx *c, const struct ynode *n, const struct i
 		return refuse_item(c, n, "remove them", "format and secret_file are for webhooks");
 	}
 	if (webhook && has_key(n, "url")) {
-		return refuse_item(c, n, "put the URL behind \"webhook:\"", "url is for pagerduty");
+		return refuse_item(c, n, "write the URL after \"webhook:\"",
+		                   "url is for pagerduty");
 	}
 	if (has_key(n, "secret_file") && i->format != FORMAT_JSON) {
 		return refuse_item(c, n, "add \"format: json\"",

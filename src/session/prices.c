@@ -52,7 +52,7 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 
 	if (n->key[0] == '\0' || strlen(n->key) >= sizeof(price.model) || p->n >= MAX_PRICES) {
 		report_add(c->rep, SSB_ERROR, n->key_line, n->key_col, "",
-		           p->n >= MAX_PRICES ? "%s is more than the limit of 1024 models"
+		           p->n >= MAX_PRICES ? "%s is beyond the limit of 1024 models"
 		                              : "%s is not a name of 1 to 127 bytes",
 		           report_quote(quoted, n->key));
 		return;

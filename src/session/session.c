@@ -107,7 +107,8 @@ static int draw_id(char out[SESSION_ID], struct ssb_error *err)
 	uint8_t b[10];
 
 	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b)) {
-		return ssb_fail(err, SSB_E_SYS, errno, "session", "cannot draw an id");
+		return ssb_fail(err, SSB_E_SYS, errno, "session",
+		                "cannot get random bytes for an id");
 	}
 	hex_encode(b, sizeof(b), out);
 	return 0;

@@ -198,7 +198,7 @@ static int draw_number(int64_t *ret, struct ssb_error *err)
 	do {
 		if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n)) {
 			return ssb_fail(err, SSB_E_SYS, errno, "session",
-			                "cannot draw the number of a reservation");
+			                "cannot get random bytes for the number of a reservation");
 		}
 		n &= MAX_RESERVATION;
 	} while (n == 0);

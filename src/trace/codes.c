@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Remedies that several reasons share. */
-#define REQUEST   "the skill must send another request"
+#define REQUEST   "the skill must change its request"
 #define NO_EXPECT "the skill must send without Expect (curl -H 'Expect:')"
 
 enum reason_weight { WEIGHT_VIOLATION, WEIGHT_MISFORTUNE, WEIGHT_OUTCOME };

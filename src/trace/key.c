@@ -44,8 +44,8 @@ static int key_check(const struct owner *o, const struct key_file *f, const stru
 	}
 	if ((st->st_mode & f->refused) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "'%s/%s' is %s (mode %04o); if no other user has used it: chmod %o "
-		                "it, else remove it for a new one",
+		                "'%s/%s' is %s (mode %04o); if no other user has used it, run "
+		                "chmod %o on it; otherwise remove it to get a new one",
 		                o->state_dir, f->name, f->harm, st->st_mode & 07777U, f->mode);
 	}
 	return 0;
@@ -99,8 +99,8 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 	}
 	return rc == 0 ? 0
 	               : ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-	                          "'%s/%s' is not 64 hexadecimal digits and a newline; restore "
-	                          "it, or remove it for a new one",
+	                          "'%s/%s' is not 64 hexadecimal digits and a newline; restore it, "
+	                          "or remove it to get a new one",
 	                          o->state_dir, f->name);
 }
 
@@ -208,9 +208,10 @@ static int key_directory_check(const struct owner *o, int dir_fd, struct ssb_err
 		                o->state_dir, st.st_uid);
 	}
 	if ((st.st_mode & 0022) != 0) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "others may write to the directory '%s' (mode %04o); chmod 700 it",
-		                o->state_dir, st.st_mode & 07777U);
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, WHERE,
+		        "others may write to the directory '%s' (mode %04o); run chmod 700 on it",
+		        o->state_dir, st.st_mode & 07777U);
 	}
 	return 0;
 }

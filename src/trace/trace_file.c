@@ -194,7 +194,7 @@ static int trace_file_create(struct trace_file *f, struct ssb_error *err)
 		                f->record_path,
 		                f->run[0] != '\0'
 		                        ? REMEDY
-		                        : "name a file where you can write with --trace-output");
+		                        : "use --trace-output to name a file that you can write");
 	}
 	f->locked = file_lock(f->record_fd, LOCK_WAIT_MS) == 0;
 	return 0;

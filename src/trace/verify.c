@@ -372,7 +372,9 @@ static void check_end(struct verify *v, bool cut)
 
 	if (r->bundle && v->claimed_records != (int64_t)r->records && v->phase == AT_END) {
 		(void)fail_verify(
-		        v, "the header of the export says that there are %" PRId64 " records",
+		        v,
+		        "the export has another number of records than its header says: %" PRId64
+		        " records",
 		        v->claimed_records);
 		return;
 	}

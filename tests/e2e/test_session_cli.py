@@ -588,7 +588,7 @@ def test_overspending_that_blocks_is_told(sessions):
     r = sessions("settle", str(n), "--cost", "2")
     assert r.ok().errors.endswith("an action that was estimated at $0.10 has cost $2.00\n"), r
     alert = next(line for line in sessions.ledger(s) if line["kind"] == "budget_alert")
-    assert "$500.00 is more than the session's $1.00" in alert["reason"]
+    assert "$500.00 is more than the session's budget of $1.00" in alert["reason"]
     assert "an action that was estimated at $0.10 has cost $500.00" in alert["reason"]
 
 

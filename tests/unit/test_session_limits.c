@@ -192,7 +192,7 @@ static void limits_of_violations(void **state)
 	expect(engine_violation(&w.s, "other", 1), true, ACT_ALERT, "violations");
 	struct verdict v = engine_violation(&w.s, "file_blocked", 3);
 	expect(v, false, ACT_PAUSE, "threshold");
-	assert_non_null(strstr(v.reason, "5 violations, more than 4"));
+	assert_non_null(strstr(v.reason, "5 violations, more than the limit of 4"));
 }
 
 int main(void)
