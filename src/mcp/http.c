@@ -176,7 +176,7 @@ static int start_http(struct mcp_http *h, const struct mcp_http_options *o, stru
 	}
 	if (o->token != NULL && !can_be_sent(o->token)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, WHERE,
-		                "a token has 1 to %d bytes of ASCII, and no blanks",
+		                "a token must have 1 to %d bytes of ASCII, without blanks",
 		                MAX_HTTP_TOKEN);
 	}
 	if (o->token != NULL) {

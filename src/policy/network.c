@@ -112,10 +112,11 @@ static bool judge_literal(struct build *b, const char *where, const char *what,
 	}
 	auto_free char *flag = udp ? build_printf(b, "%s", "")
 	                           : build_printf(b, "--net %s, or ", place != NULL ? place : "");
-	auto_free char *remedy = build_printf(b,
-	                                      "declare a name; or the owner allows it: %s'network: "
-	                                      "{allow_literal_addresses: true}' in the policy file",
-	                                      flag != NULL ? flag : "");
+	auto_free char *remedy = build_printf(
+	        b,
+	        "declare a name instead; or the owner can allow the address: %s'network: "
+	        "{allow_literal_addresses: true}' in the policy file",
+	        flag != NULL ? flag : "");
 	if (remedy != NULL) {
 		build_refuse(b, REFUSAL_NETWORK, where, what,
 		             "an address instead of a name needs the owner's permission", remedy);
@@ -239,8 +240,8 @@ static void add_private(struct build *b, const char *where, const char *range)
 	build_add(b, l, range, MAX_GRANTS + MAX_LIST_ITEMS);
 	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {
 		build_warn(b, where,
-		           "%s gives the skill access to this machine's own services, its network "
-		           "and its metadata, if a granted name leads there",
+		           "%s lets granted names lead to this machine's own services, its local "
+		           "network and the cloud's metadata service",
 		           range);
 	}
 }

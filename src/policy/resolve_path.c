@@ -208,7 +208,7 @@ static void add_missing(struct build *b, const struct path_request *r, const cha
 		return;
 	}
 	if (kind_of(*parent, path, &st) != GRANT_FILES) {
-		build_refuse_request(b, r, "no file can be created among devices",
+		build_refuse_request(b, r, "no file can be created in a directory of devices",
 		                     "name a device that exists");
 		return;
 	}

@@ -172,10 +172,11 @@ static int collect_part(struct parts *p, const char *name, struct ssb_error *err
 	}
 	if (++p->n > MAX_ROOTFS_PARTS) {
 		errno = 0;
-		return fail_rootfs(p->stage->config->plan, err,
-		                   "the root file system has more than 1024 entries at its top, in "
-		                   "/etc and in /var; remove some. One too many is",
-		                   name);
+		return fail_rootfs(
+		        p->stage->config->plan, err,
+		        "the root file system has more than 1024 entries at its top, in "
+		        "/etc and in /var; remove some. The first one beyond the limit is",
+		        name);
 	}
 	return S_ISLNK(st.st_mode) ? part_link(p, from, name, err)
 	       : S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)

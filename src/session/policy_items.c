@@ -189,15 +189,16 @@ static bool notify_is_whole(struct ctx *c, const struct ynode *n, const struct i
 		                : "an item of notify is neither a webhook nor pagerduty");
 	}
 	if (!webhook && (has_key(n, "format") || has_key(n, "secret_file"))) {
-		return refuse_item(c, n, "remove them", "format and secret_file are for webhooks");
+		return refuse_item(c, n, "remove them",
+		                   "format and secret_file are only for webhooks");
 	}
 	if (webhook && has_key(n, "url")) {
 		return refuse_item(c, n, "write the URL after \"webhook:\"",
-		                   "url is for pagerduty");
+		                   "url is only for pagerduty");
 	}
 	if (has_key(n, "secret_file") && i->format != FORMAT_JSON) {
 		return refuse_item(c, n, "add \"format: json\"",
-		                   "only messages in JSON are signed");
+		                   "secret_file signs only messages in the format json");
 	}
 	return url_is_safe(c, n, webhook ? "webhook" : "url", webhook ? i->webhook : i->url,
 	                   i->allow_http);

@@ -76,7 +76,7 @@ def test_a_token_of_the_owners_own(ssb):
     for token in ("trailing ", " leading", "a b", "a\nb", "t\u00f6ken-of-the-owner"):
         r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), "--http", "127.0.0.1:0",
                     env={"SKILLSANDBOX_TOKEN": token})
-        assert r.code == 2 and "no blanks" in r.errors, repr(r)
+        assert r.code == 2 and "without blanks" in r.errors, repr(r)
         assert token not in r.errors
     for token, warned in (("fifteen-bytes-x", 1), ("sixteen-bytes-xx", 0)):
         with http_served(ssb, token=token) as h:

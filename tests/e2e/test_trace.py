@@ -106,7 +106,7 @@ def test_trace_output_in_an_unwritable_place(user):
     out.chmod(0o555)
     r = user.run("--trace-output", out / "t.json", "--", "echo", "ran")
     assert r.code == 125 and r.text == "", repr(r)
-    assert "with --trace-output" in r.errors and "XDG_STATE_HOME" not in r.errors, repr(r)
+    assert "use --trace-output" in r.errors and "XDG_STATE_HOME" not in r.errors, repr(r)
     out.chmod(0o755)
     assert user.run("--trace-output", out / "t.json", "--", "echo", "ran").ok().text == "ran\n"
 
