@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The range of IPv4 addresses. All addresses have 16 bytes, so one comparison is enough for both
- * families. */
+/* The range that contains every IPv4 address, ::ffff:0:0/96. An address always has 16 bytes, so the
+ * same comparison serves IPv4 and IPv6. */
 static const struct cidr MAPPED = { { { [10] = 0xff, 0xff } }, ADDRESS_V4_BITS };
 
 /* Reads a decimal number up to `max` without leading zeros. Returns how many digits it has; 0 if

@@ -22,7 +22,7 @@ union address_socket {
 
 struct cidr {
 	struct address base;
-	unsigned bits; /* length of the prefix, 0 to 128, counted in the 16-byte form */
+	unsigned bits; /* length of the prefix in the 16-byte form, 0 to 128: 104 for 10.0.0.0/8 */
 };
 
 #define ADDRESS_V4_BITS 96 /* bits before the IPv4 address in the 16-byte form */
@@ -44,9 +44,10 @@ socklen_t address_to_socket(const struct address *a, uint16_t port, union addres
 /* Returns false, with the outputs untouched, unless the family is AF_INET or AF_INET6. */
 bool address_from_socket(const union address_socket *at, struct address *ret, uint16_t *ret_port);
 
-bool cidr_parse(const char *text, struct cidr *ret); /* "10.0.0.0/8", "fd00::/8", "1.2.3.4" */
-void cidr_format(const struct cidr *c, char out[CIDR_TEXT]); /* always with its prefix */
-/* Only ranges of IPv4 contain IPv4 addresses: "::/0" does not contain 127.0.0.1. */
+bool cidr_parse(const char *text, struct cidr *ret); /* "10.0.0.0/8"; "1.2.3.4" is 1.2.3.4/32 */
+void cidr_format(const struct cidr *c, char out[CIDR_TEXT]); /* always with the prefix length */
+/* Returns true if `a` lies in `c`. An IPv4 address lies only in IPv4 ranges: "::/0" does not
+ * contain 127.0.0.1. */
 bool cidr_contains(const struct cidr *c, const struct address *a);
 
 #endif

@@ -3,7 +3,8 @@
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
-/* These headers come first, because a poisoned word may not appear again. */
+/* Include these headers before `#pragma GCC poison`. After the pragma, even their declaration of a
+ * poisoned function would be an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

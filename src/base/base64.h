@@ -8,9 +8,9 @@ struct buf;
 
 char *base64_encode(const void *data, size_t len); /* returns new; NULL without memory */
 
-/* Appends the decoded bytes to `out`. Only one spelling of each value is accepted: complete, padded
- * groups of four without unused bits. Returns 0, or -1 if the text is not base64 or `out` is full;
- * a part may then have been appended. */
+/* Appends the decoded bytes to `out`. Each value has only one accepted spelling: complete groups of
+ * four characters, padded with '=', in which unused bits are 0. Returns 0, or -1 if the text is not
+ * base64 or `out` is full; a part of the bytes may then have been appended. */
 int base64_decode(const char *text, size_t len, struct buf *out);
 
 #endif

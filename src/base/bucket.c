@@ -1,4 +1,4 @@
-/* bucket.c - counts the tokens of a bucket without rounding. */
+/* bucket.c - fills and empties a token bucket. Fractions of a token are not lost. */
 #include "base/bucket.h"
 
 #define SECOND 1000000
@@ -15,8 +15,8 @@ bool bucket_take(struct bucket *k, uint64_t now_us)
 	uint64_t past = now_us > k->at_us ? now_us - k->at_us : 0;
 
 	if (past >= SECOND * (k->depth / k->per_second + 1)) {
-		k->left = k->depth; /* so much time has passed that the bucket is full; the product
-		                       below could overflow */
+		k->left = k->depth; /* After such a long time the bucket is full. The product below
+		                       could overflow. */
 		k->at_us = now_us;
 	} else {
 		/* Advance at_us only by whole tokens: otherwise frequent calls would lose the

@@ -13,7 +13,7 @@ struct bucket {
 };
 
 void bucket_init(struct bucket *k, uint64_t per_second, uint64_t depth,
-                 uint64_t now_us);                   /* starts full */
+                 uint64_t now_us);                   /* the bucket starts full */
 bool bucket_take(struct bucket *k, uint64_t now_us); /* false: no token is left now */
 
 /* Returns the time at which the bucket will have `n` tokens (at most `depth`). */

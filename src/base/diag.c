@@ -8,7 +8,7 @@
 #include "base/limits.h"
 
 struct diag_entry {
-	struct ssb_diag view; /* points into the three texts below */
+	struct ssb_diag view; /* its pointers point to where, text and remedy below */
 	char where[192];
 	char text[512];
 	char remedy[320];
@@ -52,8 +52,9 @@ bool diag_has_errors(const struct ssb_diags *d)
 	return d->errors > 0;
 }
 
-/* Of the first n entries, moves the last one that is less severe than an alarm to the end of them,
- * and returns it. If there is none, returns the last of the n entries. */
+/* Searches the first n entries, from the last to the first, for an entry that is less severe than
+ * an alarm. Moves this entry to place n - 1 and returns it. If there is no such entry, returns the
+ * one at place n - 1. */
 static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 {
 	size_t i = n - 1;
@@ -69,8 +70,9 @@ static struct diag_entry *move_last(struct ssb_diags *d, size_t n)
 	return d->entries[n - 1] = e;
 }
 
-/* Returns an entry of the full list that may be overwritten, or NULL: a hostile file can have many
- * small faults. */
+/* Returns an entry of the full list that the new finding may replace, or NULL. Only an alarm or an
+ * error may replace an entry. Otherwise the many small faults of a hostile file could push out a
+ * severe finding. */
 static struct diag_entry *room_for(struct ssb_diags *d, enum ssb_severity severity)
 {
 	struct diag_entry *last = d->entries[MAX_DIAGS - 1];

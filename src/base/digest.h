@@ -14,7 +14,7 @@
 const char *digest_text(const uint8_t hash[SHA256_BYTES], char out[DIGEST_TEXT]);
 /* Returns false, with `ret` untouched, unless `text` is exactly a digest. */
 bool digest_parse(const char *text, uint8_t ret[SHA256_BYTES]);
-/* Writes a member of an open JSON object. */
+/* Writes the digest as the member `key` of an open JSON object. */
 void digest_put(struct json *j, const char *key, const uint8_t hash[SHA256_BYTES]);
 
 #endif

@@ -28,7 +28,8 @@ void ed25519_key_done(struct ed25519_key *key)
 void ed25519_sign(const struct ed25519_key *key, const void *message, size_t len,
                   uint8_t ret[ED25519_SIGNATURE])
 {
-	/* libsodium writes to the signature before it has read the whole message. */
+	/* `ret` may overlap the message, and libsodium writes a part of the signature before it has
+	 * read the whole message. */
 	uint8_t signature[ED25519_SIGNATURE];
 
 	crypto_sign_ed25519_detached(signature, NULL, message, len, key->secret);

@@ -1,12 +1,14 @@
-/* fnv.h - the hash of tables in memory: FNV-1a with 64 bits. Its values are never stored. */
+/* fnv.h - the 64-bit FNV-1a hash, for hash tables in memory. Its values are never written to a
+ * file. */
 #ifndef BASE_FNV_H
 #define BASE_FNV_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hashes `len` bytes. `seed` is one more value that belongs to the key, or the hash of the bytes
- * before these. An attacker who knows the seed can choose keys that have the same hash. */
+/* Hashes `len` bytes. `seed` is one more value that belongs to the key. To hash a key in pieces,
+ * give the hash of one piece as the seed of the next. An attacker who knows the seed can choose
+ * keys that have the same hash. */
 static inline uint64_t fnv_hash(uint64_t seed, const void *data, size_t len)
 {
 	const unsigned char *p = data;
@@ -15,7 +17,7 @@ static inline uint64_t fnv_hash(uint64_t seed, const void *data, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		h = (h ^ p[i]) * 1099511628211ULL;
 	}
-	return h ^ h >> 32; /* tables use the low bits */
+	return h ^ h >> 32; /* mixes the high bits into the low bits, which the tables use */
 }
 
 #endif

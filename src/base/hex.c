@@ -25,7 +25,8 @@ static unsigned hex_value(char c)
 {
 	unsigned u = (unsigned char)c;
 	unsigned number = u - '0', letter = u - 'a';
-	/* All ones if the subtraction stayed in range, otherwise zero. */
+	/* All bits of is_number are 1 if `c` is '0' to '9', otherwise 0; is_letter is the same for
+	 * 'a' to 'f'. */
 	unsigned is_number = ((number | (9U - number)) >> 31) - 1U;
 	unsigned is_letter = ((letter | (5U - letter)) >> 31) - 1U;
 

@@ -58,7 +58,7 @@ void json_close(struct json *j, char bracket)
 	buf_addc(j->out, bracket);
 }
 
-/* Returns how many of the next bytes are written unchanged: in most texts, all of them. */
+/* Returns how many bytes at the start of `s` need no escape: in most texts, all of them. */
 static size_t json_plain(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -70,9 +70,10 @@ static size_t json_plain(const char *s, size_t len)
 	return n;
 }
 
-#define SPECIAL_MAX 6 /* bytes of an escaped character */
+#define SPECIAL_MAX 6 /* most bytes that one character needs, as in "\u00ff" */
 
-/* Does not use printf: a skill can use names with thousands of such characters. */
+/* Writes \uNNNN. It does not use printf, which is slow: a skill can use names with thousands of
+ * characters that need this escape. */
 static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -85,8 +86,8 @@ static size_t json_hex(char out[SPECIAL_MAX], uint32_t cp)
 	return 6;
 }
 
-/* Writes one character to `out`, escaped if necessary. Returns how many bytes it has in `s`; *ret_n
- * is how many it has in `out`. */
+/* Writes the first character of `s` to `out`, escaped if necessary. Returns its length in `s`, and
+ * in *ret_n its length in `out`. */
 static size_t json_special(char out[SPECIAL_MAX], const char *s, size_t len, size_t *ret_n)
 {
 	uint32_t cp = 0;
@@ -168,7 +169,7 @@ void json_str(struct json *j, const char *s)
 	json_strn(j, s, strlen(s));
 }
 
-/* Does not use printf: a record has many numbers. */
+/* Does not use printf, which is slow: a record has many numbers. */
 static void json_digits(struct json *j, uint64_t v, bool negative)
 {
 	char digits[21];
@@ -246,7 +247,7 @@ void json_kuint(struct json *j, const char *key, uint64_t v)
 	json_uint(j, v);
 }
 
-/* Does not use printf: every line of a ledger has half a dozen of these numbers. */
+/* Does not use printf, which is slow: every line of a ledger has half a dozen of these numbers. */
 const char *json_millionths_text(int64_t v, char out[MILLIONTHS_TEXT])
 {
 	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;

@@ -16,7 +16,7 @@ struct json {
 	struct buf *out; /* borrowed */
 	bool pretty;     /* two-space indent and newlines */
 	unsigned depth;
-	uint64_t filled; /* one bit for each depth: the object or array has a member */
+	uint64_t filled; /* bit d is 1 if the open object or array at depth d has a member */
 	bool keyed;      /* a key was just written, so a value must follow */
 };
 
@@ -37,7 +37,8 @@ void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 void json_raw(struct json *j, const char *text, size_t len); /* `text` is one complete JSON value */
 
-/* These write a key and its value. json_kopen() only opens the value: json_close() ends it. */
+/* The json_k functions write a key and its value. json_kopen() writes a key and opens an object or
+ * array, which json_close() must close. */
 void json_kopen(struct json *j, const char *key, char bracket);
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kstrs(struct json *j, const char *key, char *const *v, size_t n); /* an array */

@@ -15,7 +15,7 @@ struct json_parse {
 	const char *p;
 	const char *end;
 	char *out;       /* next free byte of doc->text */
-	const char *why; /* the first failure */
+	const char *why; /* the reason of the first failure; NULL: none yet */
 	unsigned depth;
 	bool raw_del; /* accept a raw DEL in a string */
 };
@@ -272,15 +272,16 @@ static bool parse_word(struct json_parse *s, uint32_t *ret)
 }
 
 /* A Bloom filter of the keys of one object. A clear bit proves that a key is new, which is true for
- * most keys. Without it, comparing each key with all others would take a second for a hostile text
- * of a few MB. */
+ * most keys. Without the filter, comparing each key with all others would take a second for a
+ * hostile text of a few MB. */
 #define SEEN_BITS 8192
 struct seen {
 	uint64_t bits[SEEN_BITS / 64];
 };
 
-/* Returns true if the key may be a duplicate, and adds it to the filter. The hash includes an
- * address, so that an attacker cannot choose keys that have the same bit. */
+/* Returns true if the key may be a duplicate, and adds it to the filter. The hash includes the
+ * address of the text in memory. An attacker does not know this address, and so cannot choose keys
+ * that have the same bit. */
 static bool was_seen(struct seen *seen, const struct json_parse *s, const char *key, size_t len)
 {
 	uint64_t h = fnv_hash((uintptr_t)s->doc->text, key, len);
@@ -341,7 +342,8 @@ static bool parse_item(struct json_parse *s, uint32_t list, struct seen *seen, u
 	return true;
 }
 
-/* Reads the items after the opening bracket. `seen` is NULL for an array. */
+/* Reads the items after the opening bracket. `seen` is the filter of an object's keys; NULL for an
+ * array. */
 static bool parse_items(struct json_parse *s, uint32_t list, struct seen *seen)
 {
 	uint32_t last = 0;

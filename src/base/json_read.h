@@ -30,8 +30,8 @@ struct json_node {
 	uint32_t next;   /* index of the next sibling; 0: none */
 };
 
-/* One parsed text. Must be zeroed first. It can be used for another text and then reuses its
- * memory. */
+/* One parsed text. Must be zeroed first. It may be used for one text after another, and keeps its
+ * memory between them. */
 struct json_doc {
 	struct json_node *nodes; /* [0] is the top value */
 	size_t n_nodes;

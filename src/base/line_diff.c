@@ -51,10 +51,11 @@ static bool is_same_line(const struct line_diff_text *a, const struct line_diff_
 	return a->len == b->len && (a->len == 0 || memcmp(a->s, b->s, a->len) == 0);
 }
 
-/* ---- what is the same at both ends --------------------------------------- */
+/* ---- equal lines at both ends ------------------------------------------- */
 
-/* The part of the texts that is compared. Equal lines at both ends are left out, except `context`
- * lines at each end. So long texts with few differences can be compared. */
+/* The part of each text that is compared. It leaves out the equal lines at the beginning and at the
+ * end of the texts, except `context` lines on each side. This keeps the comparison of long texts
+ * short if they differ in few lines. */
 struct middle {
 	size_t from;  /* bytes left out at the beginning of each text */
 	size_t after; /* bytes left out at the end */
@@ -74,7 +75,7 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 	while (r.after < most && a[n - r.after - 1] == b[m - r.after - 1]) {
 		r.after++;
 	}
-	/* Go back to the beginning of a line, and of the context lines before it. */
+	/* Move `from` back to the start of its line, and then over `context` lines before it. */
 	while (r.from > 0 && (a[r.from - 1] != '\n' || --left > 0)) {
 		r.from--;
 	}
@@ -88,14 +89,14 @@ static struct middle find_middle(const char *a, size_t n, const char *b, size_t 
 	return r;
 }
 
-/* ---- the way ------------------------------------------------------------- */
+/* ---- the shortest way ---------------------------------------------------- */
 
-/* The rows of Myers' algorithm: for each number of differences d, the greatest x on each diagonal k
- * = x - y, from -d to d in steps of 2. All rows are kept for trace_back(). */
+/* The rows of Myers' algorithm. Row d has, for each diagonal k = x - y from -d to d in steps of 2,
+ * the greatest x that can be reached with d differences. trace_back() needs all rows. */
 struct line_diff_search {
 	const struct lines *a;
 	const struct lines *b;
-	size_t lines; /* lines that are left out before `a` and `b` */
+	size_t lines; /* number of lines that were left out before `a` and `b` */
 	int rows[MAX_DIFF_EDITS + 1][2 * MAX_DIFF_EDITS + 3];
 };
 
@@ -167,7 +168,7 @@ static void trace_back(const struct line_diff_search *s, int d, struct line_edit
 	}
 }
 
-/* ---- what is shown of it ------------------------------------------------- */
+/* ---- the lines that are shown -------------------------------------------- */
 
 static bool near_change(const struct line_edits *all, size_t i, size_t context)
 {
@@ -181,7 +182,8 @@ static bool near_change(const struct line_edits *all, size_t i, size_t context)
 	return false;
 }
 
-/* `all` is ordered from the last line to the first. */
+/* Copies the lines to show from `all`, which begins with the last line, to `ret`, which begins with
+ * the first. */
 static int choose_edits(const struct line_edits *all, size_t context, struct line_edits *ret)
 {
 	struct line_edit *v = calloc(2 * all->n + 1, sizeof(*v));

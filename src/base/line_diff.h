@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* A line of the result. '@' means that equal lines are left out there. `before` and `now` are line
- * numbers in the two texts, from 1; for '@', those of the next line. */
+ * numbers in the two texts, from 1; for '@', the numbers of the line after the gap. */
 struct line_edit {
 	char op;          /* ' ' equal, '-' removed, '+' added, '@' left out */
 	const char *text; /* borrowed from the texts, without the newline */

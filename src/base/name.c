@@ -11,7 +11,7 @@ static const char *const ENDS[] = {
 	[SSB_END_TIMEOUT] = "timeout",   /* the time limit ended the skill */
 	[SSB_END_MEMORY] = "memory",     /* the memory limit ended the skill */
 	[SSB_END_CANCELED] = "canceled", /* the caller ended the run */
-	[SSB_END_SESSION] = "session",   /* the session of the run ended it */
+	[SSB_END_SESSION] = "session",   /* a rule of the run's session ended the run */
 };
 
 static const char *const CODES[] = {

@@ -10,7 +10,7 @@
 #if defined(__x86_64__)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
-#define PROCESSOR_IS_KNOWN 1 /* the C library knows the features */
+#define PROCESSOR_IS_KNOWN 1 /* the C library has read the features of the processor */
 #else
 #include <cpuid.h>
 #define PROCESSOR_IS_KNOWN 0
@@ -172,8 +172,8 @@ void sha256_portable(void)
 	atomic_store_explicit(&chosen, sha256_blocks_portable, memory_order_relaxed);
 }
 
-/* Hashes blocks with plain C while no implementation is chosen. Chooses one after
- * ASK_AFTER_BLOCKS. */
+/* Hashes blocks while no implementation is chosen: with plain C for the first ASK_AFTER_BLOCKS
+ * blocks, then it chooses an implementation. */
 static void hash_undecided(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static atomic_size_t hashed;

@@ -1,8 +1,7 @@
 /* sha256_x86.c - SHA-256 with the SHA extensions of x86.
  *
- * Two registers contain the state as (A,B,E,F) and
- * (C,D,G,H), highest lane first, as SHA256RNDS2 requires. Four others contain the last sixteen
- * words of the message schedule. */
+ * Two registers contain the state as (A,B,E,F) and (C,D,G,H), highest lane first, as SHA256RNDS2
+ * requires. Four others contain the last sixteen words of the message schedule. */
 #include "base/sha256_blocks.h"
 
 #if defined(__x86_64__)
@@ -26,7 +25,7 @@ SHA_NI void sha256_blocks_x86(uint32_t state[8], const uint8_t *p, size_t n)
 		const __m128i abef_before = abef, cdgh_before = cdgh;
 
 #pragma GCC unroll 16
-		for (size_t i = 0; i < 16; i++) { /* four rounds each */
+		for (size_t i = 0; i < 16; i++) { /* each pass does four rounds */
 			__m128i *now = &w[i % 4];
 			if (i < 4) {
 				*now = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));

@@ -54,7 +54,7 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts)
 	return s->text;
 }
 
-/* Returns the number of days from 1970 to a date, by the same cycle. */
+/* Returns the number of days from 1970 to a date, by the same 400-year cycle. */
 static int64_t day_of(int64_t year, int64_t month, int64_t day)
 {
 	int64_t y = year - (month <= 2);

@@ -8,8 +8,8 @@
 
 #define STAMP_SIZE 28 /* "2026-11-15T13:20:00.123456Z" and a NUL */
 
-/* Caches the text of the last second, because most lines of a record have the same second as the
- * line before. */
+/* Caches the text of the second that was written last, because most lines of a record fall in the
+ * same second as the line before. */
 struct stamp {
 	int64_t second; /* the second that `text` shows; -1: no text yet */
 	char text[STAMP_SIZE];
@@ -24,7 +24,8 @@ struct stamp {
  * For a time before 1970 or after the year 9999, the nearest second that can be written is used. */
 const char *stamp_text(struct stamp *s, const struct timespec *ts);
 
-/* Parses exactly that format, into microseconds since 1970. Returns false for anything else. */
+/* Parses exactly the format of stamp_text(), into microseconds since 1970. Returns false for
+ * anything else. */
 bool stamp_parse(const char *text, int64_t *ret_us);
 
 /* Parses a duration: "90s", "15m", "2h", "7d" or "4w". Returns false for anything else. */

@@ -10,7 +10,8 @@ struct string_list {
 	size_t n;
 };
 
-/* Appends a copy of `s`. Returns 0, or -1 with errno; E2BIG if the list has `max` items. */
+/* Appends a copy of `s`. Returns 0, or -1 with errno: E2BIG if the list already has `max` items, or
+ * ENOMEM. */
 int string_list_add(struct string_list *l, const char *s, size_t max);
 bool string_list_has(const struct string_list *l, const char *s);
 /* Like string_list_add(), but does nothing if the list contains `s`. */

@@ -39,7 +39,7 @@ static size_t suggest_distance(const char *a, size_t na, const char *b, size_t n
 const char *suggest(const char *word, size_t len, const char *const *words, size_t n, size_t stride)
 {
 	const char *best = NULL;
-	size_t best_distance = smaller_size(len / 3, 3) + 1; /* more than allowed */
+	size_t best_distance = smaller_size(len / 3, 3) + 1; /* more than any accepted distance */
 
 	if (len < 2 || len > SUGGEST_MAX) {
 		return NULL;

@@ -29,7 +29,7 @@ static const struct {
 	{ 0xfff0, 0xfffb },   /* unassigned and ignored, annotations */
 	{ 0x1bca0, 0x1bca3 }, /* shorthand controls */
 	{ 0x1d173, 0x1d17a }, /* musical controls */
-	{ 0xe0000, 0xe0fff }, /* tags, more variation selectors, the ignored rest */
+	{ 0xe0000, 0xe0fff }, /* tags, more variation selectors, ignored code points */
 };
 
 bool visible_deceptive(uint32_t cp)
