@@ -22,8 +22,8 @@ int caps_set(uint64_t keep);
 /* Like caps_set(), but drops the bits of `keep` that are not permitted now. */
 int caps_keep(uint64_t keep);
 
-/* True if all capability sets of the calling process are empty. The bounding set is checked only
- * with `bounding`: a process without privileges cannot empty it, and no_new_privs makes it
+/* True if all capability sets of the calling process are empty. The bounding set is checked only if
+ * `bounding` is true: a process without privileges cannot empty it, and no_new_privs makes it
  * harmless. */
 bool caps_none(bool bounding);
 

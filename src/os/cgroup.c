@@ -1,7 +1,8 @@
 /* cgroup.c - uses a control group: joins it, reads its counters, freezes and removes it.
  *
- * cgroup v2 can freeze and meter every group. v1 has separate hierarchies for freezing and
- * metering. In v1, a frozen process that gets SIGKILL does not die until it is thawed. */
+ * To meter a group is to measure its CPU time. cgroup v2 can freeze and meter every group. v1 has
+ * separate hierarchies for freezing and metering. In v1, a frozen process that gets SIGKILL does
+ * not die until it is thawed. */
 #include "os/cgroup_priv.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@
 _Static_assert(CGROUP_MAX_JOIN >= CGROUP_PLACES, "a group joins every controller");
 
 #define FREEZER      "freezer.state"
-#define REMOVE_TRIES 10 /* pauses of 0.1 ms, 0.2 ms, 0.4 ms ...: 0.1 s in total */
+#define REMOVE_TRIES 10 /* after pauses of 0.1 ms, 0.2 ms, 0.4 ms ...: 0.1 s in total */
 
 int cgroup_write_at(int dir_fd, const char *file, const char *data, size_t len)
 {

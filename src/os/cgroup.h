@@ -17,7 +17,7 @@ struct cgroup_limits {
 	uint64_t memory_bytes;  /* memory and swap together */
 	uint64_t cpu_shares;    /* 2 to 262144; 1024 is the share of an ordinary group */
 	uint64_t max_processes; /* threads count */
-	bool governed;          /* the group should be able to freeze and meter, if possible */
+	bool governed;          /* if possible, the group can be frozen and its CPU time read */
 };
 
 struct cgroup;
@@ -31,22 +31,22 @@ struct cgroup;
 int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
                   struct ssb_error *err);
 
-/* cgroup_join_fds() fills ret_fds with borrowed fds and returns their number. With them a
- * single-threaded process joins the group by calling cgroup_join() after clone, which returns 0, or
- * -1 with errno. If another process moved it instead, the kernel would take a global lock and wait
- * for an RCU grace period (up to 15 ms measured). cgroup_join() is async-signal-safe and works in
- * any user namespace, because the creator of the group opened the fds. */
+/* cgroup_join_fds() fills ret_fds with borrowed fds and returns their number. A single-threaded
+ * process gives them to cgroup_join() after clone() and so joins the group; cgroup_join() returns
+ * 0, or -1 with errno. If another process moved it into the group, the kernel would take a global
+ * lock and wait for an RCU grace period (up to 15 ms measured). cgroup_join() is async-signal-safe
+ * and works in any user namespace, because the creator of the group opened the fds. */
 size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_MAX_JOIN]);
 int cgroup_join(const int *fds, size_t n);
 
-/* True if the group limits the share of CPU time. systemd does not enable this controller for
- * services and most user sessions, so the caller needs another mechanism there. */
+/* True if the group limits the share of CPU time. systemd does not enable the cpu controller for
+ * services and most user sessions. If the result is false, the caller needs another mechanism. */
 bool cgroup_weighs(const struct cgroup *cg);
 
 const char *cgroup_describe(const struct cgroup *cg); /* "cgroup v1: memory, pids, cpu" */
 
-/* Return how often a process was killed for exceeding the memory limit, and how often a fork was
- * refused. */
+/* cgroup_oom_kills() returns how often a process was killed because of the memory limit, and
+ * cgroup_pids_hits() how often a fork was refused. */
 uint64_t cgroup_oom_kills(const struct cgroup *cg);
 uint64_t cgroup_pids_hits(const struct cgroup *cg);
 
@@ -59,9 +59,10 @@ int cgroup_oom_eventfd(const struct cgroup *cg);
  * Returns false if it is not known. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret_us);
 
-/* cgroup_freezes() returns true if the group can be frozen, which needs limits.governed.
- * cgroup_freeze() stops or resumes all processes in the group; it returns 0, or -1 with errno.
- * Stopping takes a moment: cgroup_is_frozen() returns true when all of them have stopped. */
+/* cgroup_freezes() returns true if the group can be frozen, which is possible only with
+ * cgroup_limits.governed. cgroup_freeze() stops or resumes all processes in the group; it returns
+ * 0, or -1 with errno. Stopping takes a moment: cgroup_is_frozen() returns true when all of them
+ * have stopped. */
 bool cgroup_freezes(const struct cgroup *cg);
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 bool cgroup_is_frozen(const struct cgroup *cg);
@@ -77,8 +78,9 @@ void cgroup_end_frozen(const struct cgroup *cg);
  * others. The counters of the group cannot be read afterwards. Accepts NULL. */
 void cgroup_shed(struct cgroup *cg);
 
-/* Removes the directories and frees the group. Waits up to 0.1 s for the last process to be
- * reaped. Accepts NULL. Only the creator may call it: a forked child just closes its fds. */
+/* Removes the directories and frees the group. Waits up to 0.1 s for the last process to be reaped.
+ * Accepts NULL. Only the process that made the group may call it. A child that it forked must only
+ * close its copies of the fds. */
 void cgroup_free(struct cgroup *cg);
 
 #endif

@@ -32,8 +32,8 @@ static bool piece_is(struct piece s, const char *word)
 	return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
-/* Removes the text up to `sep`, and `sep`, from the front of *rest and returns that text. When
- * *rest is used up, the result has p == NULL. */
+/* Cuts the text before the first `sep`, and this `sep`, off the front of *rest. Returns the text.
+ * If nothing was left in *rest, the result has p == NULL. */
 static struct piece piece_cut(struct piece *rest, char sep)
 {
 	struct piece out = { NULL, 0 };
@@ -158,7 +158,7 @@ static void place_set(struct cgroup_place *place, const struct mount_line *m, st
 	size_t cut = strcmp(root, "/") == 0 ? 0 : strlen(root);
 	if (path.n < cut || memcmp(path.p, root, cut) != 0 ||
 	    (path.n > cut && path.p[cut] != '/')) {
-		return; /* another part of the hierarchy is mounted here */
+		return; /* this mount shows a part of the hierarchy without the path */
 	}
 	path.p += cut;
 	path.n -= cut;
@@ -210,8 +210,8 @@ static bool is_cgroup(const char *dir, long magic)
 	return statfs(dir, &fs) == 0 && (long)fs.f_type == magic;
 }
 
-/* True if one of the controllers in this list ("cpu,cpuacct") is used here, or if the list is empty
- * (v2). */
+/* True if a run can use one of the controllers in `list` ("cpu,cpuacct"), or if `list` is empty,
+ * which means v2. */
 static bool list_has_place(struct piece list)
 {
 	bool found = list.n == 0;
@@ -222,8 +222,8 @@ static bool list_has_place(struct piece list)
 	return found;
 }
 
-/* Writes the mount table that distributions usually have, for the hierarchies of `self` that are
- * used here. Returns false if one of them is not mounted at its usual place. */
+/* Writes the mount table that distributions usually have, but only those hierarchies of `self` that
+ * a run can use. Returns false if one of them is not mounted at its usual place. */
 static bool guess_mounts(const char *self, struct buf *out)
 {
 	const char *v2 =
@@ -259,8 +259,8 @@ static bool place_exists(const struct cgroup_place *place)
 }
 
 /* Tries the usual mount points. Returns false if they are wrong; only then the real mount table is
- * read. Reading that costs as much as everything else here, and blocks the child, which makes
- * mounts at that time. */
+ * read. Reading the real table takes as long as everything else in this file. It also blocks the
+ * child of the supervisor, which makes its mounts at that time. */
 static bool locate_usual(const char *self, struct cgroup_layout *ret)
 {
 	auto_buf mounts = BUF(MAX_MOUNTINFO);

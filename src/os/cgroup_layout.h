@@ -10,7 +10,7 @@
 #include "base/limits.h"
 
 /* The directories are made in this order (cgroup_make.c). CGROUP_FREEZER and CGROUP_CPUACCT limit
- * nothing: they are the separate hierarchies of v1 for freezing and for metering. */
+ * nothing: they are the separate hierarchies of v1 that freeze a group and measure its CPU time. */
 enum cgroup_controller {
 	CGROUP_PIDS,
 	CGROUP_MEMORY,

@@ -29,14 +29,14 @@
 #include "base/own.h"
 #include "os/entries.h"
 
-#define NAME_TRIES         8 /* further names to try if the name is taken */
+#define NAME_TRIES         8 /* further names that are tried if another group has the name */
 #define REQUIRED           ((1u << CGROUP_MEMORY) | (1u << CGROUP_PIDS))
-#define MAX_SWEEP_SEEN     512 /* directory entries read per start */
+#define MAX_SWEEP_SEEN     512 /* directory entries read at one start of a run */
 #define MAX_SWEEP_REMOVALS 16
 #define MIN_SWEEP_AGE      30 /* seconds */
 
 enum knob_value { VAL_MEMORY, VAL_PROCESSES, VAL_SHARES, VAL_WEIGHT, VAL_ZERO, VAL_ONE };
-enum knob_need { MUST, MAY, ELSE /* only if the file before it is missing */ };
+enum knob_need { MUST, MAY, ELSE /* write it only if the file of the row above does not exist */ };
 
 struct knob {
 	enum cgroup_controller controller;
@@ -233,8 +233,8 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 	if (create_v2_in(cg, at->v2.dir, limits, &own) == 0) {
 		return 0;
 	}
-	if (at->v2.top) { /* otherwise keep the reason why the parent group was refused, which the
-		             user can change */
+	if (at->v2.top) { /* If the parent group was tried, report why it was refused: the user can
+		             change that. */
 		*why = own;
 	}
 	return -1;
@@ -299,7 +299,7 @@ static void add_governed(struct cgroup *cg, const struct cgroup_layout *at)
 	}
 }
 
-/* ---- what others left ---------------------------------------------------- */
+/* ---- groups of dead supervisors --------------------------------------------- */
 
 /* Returns the pid in "skillsandbox-<pid>-<id>"; 0 for any other name. */
 static pid_t parse_pid(const char *name)
@@ -346,7 +346,8 @@ static void sweep_dead(const struct cgroup *cg)
 		if (!cg->governed && is_governed(e->d_name)) {
 			continue;
 		}
-		/* A new group may belong to a supervisor in another pid namespace. */
+		/* A pid that does not exist here may exist in another pid namespace. So a group is
+		 * removed only if it is old. */
 		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
 		    fstatat(cg->nodes[0].base_fd, e->d_name, &st, 0) != 0 ||
 		    time(NULL) - st.st_mtime < MIN_SWEEP_AGE) {

@@ -12,7 +12,8 @@
 #define CGROUP_GOVERNED     "-governed" /* end of the name of a governed group */
 #define CGROUP_MAX_ID_BYTES 64
 
-/* One directory. v1 hierarchies that are mounted together share one. */
+/* One directory of the group: its only one in v2. In v1, hierarchies that are mounted together have
+ * one directory together. */
 struct node {
 	int base_fd;
 	int dir_fd;

@@ -74,8 +74,8 @@ static int enforce_rules(int rules, struct ssb_error *err)
 	return rules >= 0 && landlock_enforce(rules) != 0 ? fail_confine(err, "landlock") : 0;
 }
 
-/* Makes an empty set of rules. Without Landlock, *ret_rules is -1. On such a kernel the run was
- * already refused, unless the owner accepted the loss of Landlock. */
+/* Makes an empty set of rules. If the kernel has no Landlock, sets *ret_rules to -1 and succeeds:
+ * the owner has accepted a run without Landlock, otherwise the run was refused before. */
 static int new_rules(int *ret_abi, int *ret_rules, struct ssb_error *err)
 {
 	int abi = landlock_abi();

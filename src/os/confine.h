@@ -1,13 +1,13 @@
-/* confine.h - confines the runtime's own processes that read hostile bytes, and reports this to the
- * run: broker and dialler of the egress, and the reader of an image's layer. No skill starts before
- * broker and dialler are confined. */
+/* confine.h - confines those processes of the runtime that read hostile bytes: the broker and the
+ * dialler of the egress, and the reader of an image's layer. Each process reports to the run that
+ * it is confined. No skill starts before broker and dialler are. */
 #ifndef OS_CONFINE_H
 #define OS_CONFINE_H
 
 #include "skillsandbox.h"
 
-/* Both irreversibly confine the calling process, which must be single-threaded. They return 0, or
- * -1 with `err`. */
+/* Both functions irreversibly confine the calling process, which must be single-threaded. They
+ * return 0, or -1 with `err`. */
 
 /* Leaves the process only its open fds: no files, no new sockets except by accept(), no programs.
  */

@@ -107,7 +107,7 @@ static size_t take_body(const char *data, size_t size, size_t n, void *arg)
 	return to->failed ? 0 : size * n;
 }
 
-/* Receives the heads of all answers; `over`: the last line that came was the empty line after a
+/* Receives the heads of all answers. `over` is true if the last line was the empty line that ends a
  * head. */
 struct answer_head {
 	struct buf *to;

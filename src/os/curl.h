@@ -1,10 +1,10 @@
 /* curl.h - sends one POST with libcurl. The library is loaded at the first use, so that other
  * commands are not slowed down and also work on a machine without it.
  *
- * The server is not trusted. Its answer is capped by the buffers that receive it, the
- * whole request has one deadline, redirects are not followed, and only HTTP is allowed.
- * Addresses of both families are tried. The proxy is that of libcurl's usual variables
- * (https_proxy, no_proxy and so on): an owner who sets one often has no other way out. */
+ * The server is not trusted. Its answer is capped by the buffers that receive it, the whole request
+ * has one deadline, redirects are not followed, and only HTTP is allowed. IPv4 and IPv6 addresses
+ * are tried. The proxy is the one in libcurl's usual variables (https_proxy, no_proxy and so on):
+ * an owner who sets one often has no other way out. */
 #ifndef OS_CURL_H
 #define OS_CURL_H
 
@@ -36,7 +36,7 @@ struct curl_request {
 
 struct curl_reply {
 	unsigned status; /* 0: no answer with a complete head arrived */
-	bool retry;      /* no answer came because of the network; a later request may succeed */
+	bool retry;      /* a failure of the network prevented an answer; try again later */
 	bool whole;      /* the body is complete */
 	char why[200];   /* why no answer arrived */
 };

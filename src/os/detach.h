@@ -8,9 +8,9 @@
 struct detach {
 	const char *name;      /* for ps, which shows 15 bytes of it */
 	unsigned seconds;      /* the process ends after this time, even if it hangs */
-	void (*late)(int sig); /* called after `seconds`, must end the process; async-signal-safe;
-	                          NULL: SIGALRM ends it */
-	size_t memory;         /* limit of bytes that it may map in addition to those mapped now */
+	void (*late)(int sig); /* called after `seconds`. It must end the process and be
+	                          async-signal-safe. NULL: SIGALRM ends the process */
+	size_t memory;         /* bytes that the process may map in addition to those mapped now */
 };
 
 /* Must be called by the background process itself, after the fork. Afterwards other processes of

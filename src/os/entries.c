@@ -27,7 +27,7 @@ const struct dirent64 *entries_next(struct entries *e)
 			errno = 0;
 			ssize_t n = getdents64(e->dir, e->raw, sizeof(e->raw));
 			if (n < 0 && errno == ENOENT) {
-				errno = 0; /* the directory was removed: it is empty */
+				errno = 0; /* the directory was removed, so it has no more names */
 			}
 			if (n <= 0) {
 				return NULL;

@@ -210,12 +210,13 @@ int file_mkdirs(const char *path)
 		           refused != EPERM) {
 			return -1;
 		}
-		/* An existing directory may be a symlink of the owner. A directory that was just
-		 * made must not have been replaced by a symlink. */
+		/* A part that existed before may be a symlink that the owner made. From the first
+		 * part on that this loop makes, symlinks are not followed: another process may have
+		 * put one in the place of the new directory. */
 		int next = openat(dir, part,
 		                  O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 		if (next < 0) {
-			/* If it is missing, report why it could not be made. */
+			/* If the directory does not exist, report why it could not be made. */
 			errno = errno == ENOENT && refused != 0 ? refused : errno;
 			return -1;
 		}

@@ -45,8 +45,8 @@ int file_check_owned(int fd, uid_t uid, const char *what, const char *file, stru
  * the path is too long, `out` is "" and the result is -1. */
 ssize_t file_path(int fd, char *out, size_t size);
 
-/* Takes an exclusive flock(2) on fd, which ends when fd is closed. Fails with EWOULDBLOCK if
- * another process keeps the lock for `wait_ms`: that process may be stopped. */
+/* Takes an exclusive flock(2) on fd; closing fd releases the lock. Fails with EWOULDBLOCK if
+ * another process still has the lock after `wait_ms`: that process may be stopped. */
 int file_lock(int fd, unsigned wait_ms);
 
 /* Raises the limit of open files of this process to `most`, or to its hard limit if that is

@@ -1,5 +1,6 @@
 /* kept_rows.c - reads and extends the file of a list. A crash can leave the last row incomplete,
- * without its NUL. The next row that is appended then becomes a part of it, and both are lost. */
+ * without its NUL. The row that is appended next then becomes a part of the incomplete row, and
+ * both are lost. */
 #include "os/kept_rows.h"
 
 #include <assert.h>

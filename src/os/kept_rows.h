@@ -1,7 +1,7 @@
 /* kept_rows.h - a list that runs store for later runs, in a file of the state directory.
  *
- * The file belongs to the owner, and no grant shows it. Each row is a text that begins with '/' and
- * ends with a NUL. The file has at most MAX_KNOWN_BYTES. */
+ * The file belongs to the owner, and no skill can see it. Each row is a text that begins with '/'
+ * and ends with a NUL. The file has at most MAX_KNOWN_BYTES. */
 #ifndef OS_KEPT_ROWS_H
 #define OS_KEPT_ROWS_H
 

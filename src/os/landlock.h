@@ -17,8 +17,8 @@ enum landlock_may {
 
 int landlock_abi(void); /* 0: Landlock is not available */
 
-/* A ruleset that handles every right of the ABI and, on ABI 6, isolates abstract unix sockets and
- * signals. Returns an owned fd, or -1 with errno. */
+/* Makes a ruleset that restricts every right of the ABI and, on ABI 6, isolates abstract unix
+ * sockets and signals. Returns an owned fd, or -1 with errno. */
 int landlock_new(int abi);
 /* Adds a rule that allows `may` (LL_*) beneath path_fd. Returns 0, or -1 with errno. For a symlink
  * it does nothing: only its target needs a rule. */

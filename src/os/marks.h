@@ -3,8 +3,8 @@
  *
  * A mark contains the time of change (ctime). Only the kernel sets it, at every write, rename, link
  * and change of the other times. This time has a resolution (a tick): if a file was changed in the
- * same tick in which it is marked, it could change again without getting a new time. mark_young()
- * returns how long to wait. */
+ * same tick in which it is marked, it could change again in this tick without getting a new time.
+ * mark_young() returns how long the caller must wait before it marks the file. */
 #ifndef OS_MARKS_H
 #define OS_MARKS_H
 

@@ -12,8 +12,8 @@
 /* Returns a private copy of the mount at dir_fd/path ("" = dir_fd itself), with its submounts. */
 int mount_clone(int dir_fd, const char *path);
 
-/* Returns a copy of the mount of fd without the mounts in it. Only root can do this: an ordinary
- * user could otherwise see files that those mounts hide. */
+/* Returns a copy of the mount in which fd lies, without its submounts. Only root can do this.
+ * Otherwise an ordinary user could see files that the submounts hide. */
 int mount_clone_one(int fd);
 
 /* Adds MOUNT_ATTR_* to every mount of a tree and disconnects it from mount events of the host,

@@ -11,7 +11,7 @@
 
 #include "base/own.h"
 
-#define LOOPBACK_INDEX 1    /* in every network namespace */
+#define LOOPBACK_INDEX 1    /* of "lo", in every network namespace */
 #define BACKLOG        4096 /* large, so that no client repeats its SYN in a burst */
 
 struct answer {
@@ -168,7 +168,7 @@ static ssize_t ask_route(const struct address *a, struct route_answer *ret)
 	return recv(sock, ret, sizeof(*ret), 0);
 }
 
-/* True if the device has exactly one other end, for all addresses. */
+/* True if the device sends all packets to the same other end, whatever their address. */
 static bool is_point_to_point(int index)
 {
 	auto_fd sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -313,8 +313,8 @@ static void proc_form(const uint8_t *bytes, size_t n, uint16_t port, char out[48
 	(void)snprintf(out + len, 48 - len, ":%04X", port);
 }
 
-/* True if a table of /proc/PID/net has a served socket for the port. The lines have the form "  0:
- * LOCAL REMOTE STATE ..."; both addresses have the same width. */
+/* True if a table of /proc/PID/net has a listening TCP socket or a bound UDP socket for the port.
+ * The lines have the form "  0: LOCAL REMOTE STATE ..."; both addresses have the same width. */
 static bool table_has(pid_t pid, const char *table, const uint8_t *bytes, size_t n, uint16_t port)
 {
 	static const uint8_t ANY[16];

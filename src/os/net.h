@@ -1,4 +1,5 @@
-/* net.h - the sandbox's own network namespace. All functions fail with -1 and errno. */
+/* net.h - the sandbox's own network namespace. A function that returns an int returns -1 with errno
+ * on failure. */
 #ifndef OS_NET_H
 #define OS_NET_H
 

@@ -27,8 +27,8 @@ int notify_receive(int listener, struct seccomp_notif *ret);
 
 /* Lets the kernel execute the call. The memory behind its pointers may have changed since it was
  * read, so it must be used only for calls that the kernel itself restricts. Returns true if the
- * call was still waiting: what was read before then was read from the process that made the
- * call. */
+ * call was still waiting. If so, everything that was read for this call came from the process that
+ * made it. */
 bool notify_continue(int listener, const struct seccomp_notif *n);
 
 /* Answers the call without executing it: the call returns -1 with `error`. */
@@ -43,13 +43,13 @@ void notify_refuse_id(int listener, uint64_t id, int error);
  * an errno that only the kernel uses. */
 void notify_interrupt_id(int listener, uint64_t id);
 
-/* Answers the call with a copy of `fd` (borrowed). With `as` >= 0 the copy replaces that fd of the
- * caller, and the call returns 0. With -1 the copy gets any free number, which the call returns.
- * Returns false if the caller did not get the copy. */
+/* Answers the call with a copy of `fd` (borrowed). If `as` is 0 or more, the copy replaces the
+ * caller's fd of that number, and the call returns 0. If `as` is -1, the copy gets a free number,
+ * and the call returns this number. Returns false if the caller did not get the copy. */
 bool notify_give(int listener, uint64_t id, int fd, int as, bool cloexec);
 
-/* True if the call is still waiting. If it is not, the pid of the caller may be in use again: what
- * was read in the meantime may come from another process. */
+/* True if the call is still waiting. If it is not, the pid of the caller may be in use again:
+ * everything read since notify_receive() may come from another process. */
 bool notify_valid(int listener, const struct seccomp_notif *n);
 bool notify_valid_id(int listener, uint64_t id);
 

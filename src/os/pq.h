@@ -1,5 +1,5 @@
 /* pq.h - PostgreSQL's client library, loaded at its first use. The build does not need its header:
- * the functions that are used here have not changed since libpq.so.5 exists. */
+ * the functions that are used here have been the same in every version of libpq.so.5. */
 #ifndef OS_PQ_H
 #define OS_PQ_H
 
@@ -8,7 +8,7 @@
 struct pg_conn;
 struct pg_result;
 
-/* PGnotify: one message for LISTEN. */
+/* PGnotify: one message of a channel to which the client listens (LISTEN). */
 struct pg_notify {
 	char *channel;
 	int backend; /* the server process that sent it */
@@ -23,7 +23,7 @@ struct pg_option {
 	char *compiled;
 	char *val; /* or NULL */
 	char *label;
-	char *dispchar; /* "*": a password */
+	char *dispchar; /* "*": the value is a password */
 	int dispsize;
 };
 
@@ -31,7 +31,7 @@ enum { PG_CONNECTION_OK = 0 };
 enum { PG_COMMAND_OK = 1, PG_TUPLES_OK = 2 };
 enum { PG_IDLE = 0 };                         /* transaction status */
 enum { PG_SQLSTATE = 'C', PG_PRIMARY = 'M' }; /* fields of an error */
-/* Types, as the server numbers them. */
+/* The numbers that the server gives to its types. */
 enum {
 	PG_BOOL = 16,
 	PG_INT8 = 20,
@@ -43,7 +43,7 @@ enum {
 
 typedef void pg_notice_fn(void *arg, const char *message);
 
-/* Each row: result, name (without PQ), parameters. */
+/* Each row has the type of the result, the name without "PQ", and the parameters. */
 #define PQ_CALLS(X)                                                                                \
 	X(struct pg_conn *, connectdbParams,                                                       \
 	  (const char *const *names, const char *const *values, int expand))                       \
@@ -84,7 +84,7 @@ typedef void pg_notice_fn(void *arg, const char *message);
 	X(void, clear, (struct pg_result * r))                                                     \
 	X(void, freemem, (void *p))
 
-/* Pointers to these functions. */
+/* A pointer to each function of PQ_CALLS. */
 struct pq {
 /* The parameters have parentheses already. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define PQ_CALL(result, name, parameters) result(*name) parameters;

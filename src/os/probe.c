@@ -1,5 +1,5 @@
-/* probe.c - tries out the features of probe.h. Each row of the table has a step; some steps must
- * run inside a user namespace. */
+/* probe.c - tries out the features of probe.h. Each row of FEATURES has a step, which tries one
+ * feature; some steps must run inside a user namespace. */
 #include "os/probe.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@
 
 #define PROBE_SECONDS 5
 
-/* ---- a child to try things in ------------------------------------------ */
+/* ---- the child that tries a step ----------------------------------------- */
 
 static int write_file(const char *path, const char *text)
 {
@@ -88,7 +88,7 @@ static int child_status(pid_t pid)
 struct feature {
 	bool userns;       /* the step runs as root of a user namespace */
 	int flags;         /* the step also runs in these new namespaces (CLONE_NEW*) */
-	int (*step)(void); /* NULL: the namespaces are all that is tried */
+	int (*step)(void); /* NULL: the probe only tries to make the namespaces */
 };
 
 static int in_child(const struct feature *f);
@@ -180,7 +180,7 @@ static int step_mount_setattr(void)
 	                    sizeof(attr));
 }
 
-/* ---- bare calls ----------------------------------------------------------- */
+/* ---- single calls --------------------------------------------------------- */
 
 static int load_filter(unsigned flags)
 {

@@ -1,8 +1,8 @@
-/* probe.h - tries out which features this kernel and machine have.
+/* probe.h - finds out which features work on this machine, by trying each of them.
  *
- * A version number or config file says what should work; a container, an LSM or a sysctl decides
- * what does work. So each probe makes the attempt itself, in a forked child if it would change
- * anything, and leaves no trace. There is no policy here: the callers judge the results. */
+ * A version number or config file says what should work. But a container, an LSM or a sysctl
+ * decides what does work. So each probe uses the feature once, in a forked child if that changes
+ * anything, and leaves no trace. The callers judge the results. */
 #ifndef OS_PROBE_H
 #define OS_PROBE_H
 
@@ -25,10 +25,10 @@ enum probe_id {
 	PROBE_IPCNS,
 	PROBE_UTSNS,
 	PROBE_CGROUPNS,
-	PROBE_PROC,           /* a fresh /proc can be mounted (no masked /proc outside) */
-	PROBE_TMPFS,          /* a tmpfs can be mounted */
-	PROBE_OVERLAY,        /* a read-only overlay can be mounted in a user namespace */
-	PROBE_MOUNT_API,      /* fsopen, fsmount, open_tree, move_mount */
+	PROBE_PROC,      /* a new /proc can be mounted, since no part of the old one is hidden */
+	PROBE_TMPFS,     /* a tmpfs can be mounted */
+	PROBE_OVERLAY,   /* a read-only overlay can be mounted in a user namespace */
+	PROBE_MOUNT_API, /* fsopen, fsmount, open_tree, move_mount */
 	PROBE_MOUNT_SETATTR,  /* recursive read-only, 5.12 */
 	PROBE_SECCOMP,        /* a filter can be loaded */
 	PROBE_SECCOMP_NOTIFY, /* a filter with user notification can be loaded */
@@ -73,8 +73,8 @@ size_t probe_risky_groups(char *out, size_t size);
  * ETIMEDOUT if it takes too long. */
 int probe_in_userns(int flags, int (*step)(void));
 
-/* Only the set-up of probe_in_userns(). The set-up cannot be undone, so it must run in a process
- * that ends soon. Returns 0, or -1 with errno. */
+/* Does the set-up of probe_in_userns() in the calling process. The set-up cannot be undone, so this
+ * process should end soon. Returns 0, or -1 with errno. */
 int probe_enter_userns(int flags);
 
 #endif

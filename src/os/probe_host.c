@@ -91,8 +91,8 @@ static bool is_risky(const char *name)
 	return false;
 }
 
-/* Reads /etc/group itself: getgrnam() would load name service modules, which a static or sanitized
- * program may not have. */
+/* Reads /etc/group without getgrnam(), which would load name service modules, which a static or
+ * sanitized program may not have. */
 size_t probe_risky_groups(char *out, size_t size)
 {
 	gid_t groups[MAX_GROUPS];

@@ -41,7 +41,8 @@ static const char *load_remedy(int e)
 	}
 }
 
-/* Returns 0, or the listener if a flag asks for one; -1 with errno. */
+/* Returns the new fd of the listener if `flags` ask for one, otherwise 0; -1 with errno on
+ * failure. */
 static int set_filter(const struct seccomp_blob *blob, unsigned flags)
 {
 	struct sock_fprog prog = {

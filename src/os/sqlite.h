@@ -6,7 +6,7 @@
 
 #include "skillsandbox.h"
 
-/* The functions that are used, without their prefix sqlite3_. */
+/* The functions of SQLite that this program uses, without their prefix sqlite3_. */
 #define SQLITE_CALLS(X)                                                                            \
 	X(open_v2)                                                                                 \
 	X(close_v2)                                                                                \

@@ -132,8 +132,9 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
  * subdirectories are moved up to the top directory, where a later round empties them. A directory
  * without subdirectories is removed. */
 
-/* Limits in case another process keeps filling the directory: how many taken names in a row are
- * tried, and how many rounds. Each round removes at least one level. */
+/* Limits for the case that another process keeps filling the directory. NAME_TRIES: how many names
+ * in a row may already exist when a directory is moved. ROUNDS: how many rounds the removal takes;
+ * each round removes at least one level. */
 #define NAME_TRIES 4096
 #define ROUNDS     65536
 
@@ -158,8 +159,8 @@ static void note_error(struct remover *r)
 	r->error = r->error != 0 ? r->error : errno;
 }
 
-/* True for a mount point, which is not removed even if it belongs to the same file system. Notes
- * that as an error. */
+/* True for a mount point, which is not removed even if it belongs to the same file system. Sets
+ * r->error in this case. */
 static bool is_mount(struct remover *r, int dir, const char *name)
 {
 	struct statx st;
@@ -174,7 +175,7 @@ static bool is_mount(struct remover *r, int dir, const char *name)
 }
 
 /* Removes a file. Returns true if it is gone. Returns false if it is a directory (*ret_is_dir is
- * true), or after an error, which is noted. */
+ * true), or after an error, which is put into r->error. */
 static bool remove_file(struct remover *r, int dir, const char *name, bool *ret_is_dir)
 {
 	struct stat st;

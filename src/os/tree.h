@@ -29,8 +29,8 @@ bool tree_walk(int dir_fd, const struct tree_caps *caps, tree_fn *fn, void *arg)
 
 /* tree_remove() removes `name` and everything in it; tree_empty() removes only the content. The
  * depth is not limited, and directories without permissions are removed, too. Mount points are
- * kept; symlinks are not followed. Both return 0, even if there is nothing to remove; -1 with errno
- * if something was not removed; everything else is removed. */
+ * kept; symlinks are not followed. Both return 0, even if there was nothing to remove. If something
+ * cannot be removed, they remove everything else and return -1 with errno. */
 int tree_remove(int parent_fd, const char *name);
 int tree_empty(int dir_fd); /* borrows a directory that is open for reading */
 

@@ -116,7 +116,8 @@ static int bind_here(int fd, const struct unix_request *r)
 	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
 }
 
-/* The caller did not get the socket: removes its name, so that the caller can repeat the call. */
+/* Removes the name of a socket that the caller did not get, so that the caller can repeat the
+ * call. */
 static void unbind_socket(const struct unix_request *r)
 {
 	char name[sizeof(r->to.sun_path) + 1] = "";

@@ -1,4 +1,4 @@
-/* unix_maker.h - makes unix sockets for a skill that may write a directory of the host.
+/* unix_maker.h - makes Unix sockets for a skill that may write a directory of the host.
  *
  * A process with an unconnected unix socket can connect it to every socket file that it can name,
  * even one of the host in a writable grant; no mount prevents that. So a skill with a writable
@@ -58,7 +58,7 @@ struct unix_maker {
 
 enum unix_call { UNIX_SOCKET, UNIX_BIND, UNIX_CONNECT };
 
-/* A waiting call. */
+/* A call of the skill that the maker must answer. */
 struct unix_request {
 	uint64_t id; /* id of its notification */
 	enum unix_call call;
