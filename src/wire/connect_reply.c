@@ -1,7 +1,7 @@
 /* connect_reply.c - parses a proxy's answer to CONNECT.
  *
- * The parser works byte by byte, because the head can be cut anywhere and no byte after it may be
- * consumed. A line ends with LF or CRLF; a CR elsewhere is invalid. */
+ * The parser works byte by byte, because a head can arrive in pieces of any size and no byte after
+ * it may be consumed. A line ends with LF or CRLF; a CR elsewhere is invalid. */
 #include "wire/connect_reply.h"
 
 /* The beginning of a status line. The first 'x' is 0 or 1, the minor version; the others are the

@@ -29,7 +29,7 @@ struct connect_reply {
 
 void connect_reply_init(struct connect_reply *r);
 
-/* Reads the next bytes. *ret_used is the number of them that belong to the head (all, if the result
+/* Reads the next bytes. *ret_used is the number of bytes that belong to heads (all, if the result
  * is CONNECT_MORE). Heads with a status of 1xx other than 101 are skipped. */
 enum connect_verdict connect_reply_feed(struct connect_reply *r, const char *data, size_t len,
                                         size_t *ret_used);

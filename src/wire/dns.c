@@ -62,9 +62,9 @@ static uint8_t *write_u16(uint8_t *p, size_t v)
 	return p + 2;
 }
 
-/* Copies a label as text, in lower case. A dot in it, which would look like two labels, and bytes
- * that are not a character become '?'. Characters outside ASCII are kept for the trace. None of
- * these can be in a host name, so *odd is set. */
+/* Copies a label as text, in lower case. A dot in the label would look like the end of the label;
+ * it becomes '?', and so does a byte that is not a part of a character. Characters outside ASCII
+ * are kept for the trace. In all these cases *odd is set, because no host name has such a label. */
 static void put_label(const char *label, size_t len, char *out, bool *odd)
 {
 	for (size_t i = 0, n; i < len; i += n) {
@@ -172,8 +172,8 @@ static enum dns_type known_type(uint16_t qtype)
 	}
 }
 
-/* Fills q from a message that has a header. Returns 0 for a question to answer, otherwise the rcode
- * of the refusal. */
+/* Fills q from a message that has a header. Returns 0 if the question can be answered, otherwise
+ * the rcode of the refusal. */
 static uint8_t parse_question(const uint8_t *msg, size_t len, struct dns_question *q)
 {
 	struct cursor c = { msg + HEADER_LEN, len - HEADER_LEN };

@@ -16,16 +16,16 @@ enum dns_type { DNS_A = 1, DNS_AAAA = 28, DNS_SVCB = 64, DNS_HTTPS = 65, DNS_OTH
 
 enum dns_verdict {
 	DNS_QUESTION, /* the message has one question of class IN, which is in *ret */
-	DNS_REFUSE, /* the answer must be dns_answer() with `rcode` and without addresses. The codes
-	               are NOTIMP, FORMERR, REFUSED, BADVERS, and NXDOMAIN for a name that no host
-	               can have */
-	DNS_DROP,   /* it is too short for a header, or is itself an answer: send no answer */
+	DNS_REFUSE,   /* send what dns_answer() returns for `rcode` without addresses. The codes are
+	                 NOTIMP, FORMERR, REFUSED, BADVERS, and NXDOMAIN (for a name that no host can
+	                 have) */
+	DNS_DROP, /* the message is too short for a header, or is itself an answer: send nothing */
 };
 
 struct dns_question {
 	uint16_t id;
 	enum dns_type type;
-	uint16_t qtype;          /* type as sent */
+	uint16_t qtype;          /* the type that the client asks for */
 	char name[DNS_MAX_NAME]; /* in lower case without the final dot; "" is the root. With
 	                            DNS_REFUSE it is only for the trace, and bytes that are not text
 	                            are '?' */

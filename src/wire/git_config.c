@@ -52,7 +52,7 @@ static int next_byte(struct git_config_reader *r)
 	return c;
 }
 
-/* Does not depend on the locale, as in git. */
+/* Like git's own function, does not depend on the locale. */
 static bool is_space(int c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -102,7 +102,7 @@ static void read_section(struct git_config_reader *r)
 			(void)next_byte(r);
 		}
 	}
-	r->section[0] = '\0'; /* the header has no end */
+	r->section[0] = '\0'; /* the final ']' is missing */
 }
 
 struct value {

@@ -1,7 +1,7 @@
 /* git_config.h - finds hooks, templates and included files in a git configuration.
  *
- * It reads the format as git does: section and key in any case, comments, quotes, escapes,
- * continued lines. There is one difference: git stops at the first line that it does not
+ * It reads the format as git does: sections and keys in upper or lower case, comments, quotes,
+ * escapes, continued lines. There is one difference: git stops at the first line that it does not
  * understand, while this reader skips the line and continues. So it also finds settings that only a
  * more tolerant reader than git would find. */
 #ifndef WIRE_GIT_CONFIG_H
@@ -18,7 +18,7 @@ enum git_config_name {
 /* `path` is the value as git reads it. `path` is not empty, and is shorter than PATH_MAX. */
 typedef void git_config_fn(void *arg, enum git_config_name name, const char *path);
 
-/* Calls `fn` for each of these settings, in the order of the text. */
+/* Calls `fn` for each setting of enum git_config_name, in the order of the text. */
 void git_config_read(const char *text, size_t len, git_config_fn *fn, void *arg);
 
 #endif

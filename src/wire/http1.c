@@ -9,9 +9,10 @@
  * CHUNK_LINE (size 0) -> TRAILER -> HEAD
  * JUDGE -> ANNOUNCE (only the head) -> HELD -> BODY, CHUNK_LINE or REFUSED
  *
- * A verdict depends only on the bytes, not on the pieces in which they arrive: a section that is
- * held back is read line by line, each line once, and the first error decides. So bytes that are
- * not HTTP are denied as soon as they arrive, and no head is read twice. */
+ * A verdict depends only on the bytes, not on the pieces in which they arrive: a section (a head,
+ * the line of a chunk's size, or a trailer) is held back and read line by line, each line once, and
+ * the first error decides. So bytes that are not HTTP are denied as soon as they arrive, and no
+ * head is read twice. */
 #include "wire/http1.h"
 
 #include <string.h>

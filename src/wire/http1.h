@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define HTTP1_MAX_HEAD       (32 * 1024)
-#define HTTP1_MAX_HOST       262 /* name, ':' and port, NUL */
+#define HTTP1_MAX_HOST       262 /* bytes of name, ':', port and NUL */
 #define HTTP1_MAX_METHOD     32
 #define HTTP1_MAX_CHUNK_LINE 256  /* size, extensions and line end */
 #define HTTP1_MAX_TRAILER    8192 /* all lines after the last chunk */
@@ -50,7 +50,7 @@ struct http1 {
 	enum http1_deny why;
 	char host[HTTP1_MAX_HOST]; /* in lower case, without port and final dot; IPv6 without
 	                              brackets */
-	uint16_t port;             /* port of the Host line; 0: none */
+	uint16_t port;             /* port in the Host line; 0: it has none */
 	bool upgrade;              /* this request asks for an upgrade (not h2c) */
 	bool expect;               /* the client sends the body only after a 100 from the server */
 	/* private */
@@ -69,11 +69,12 @@ struct http1 {
 void http1_init(struct http1 *h);
 
 /* `data` must be all bytes that have not passed yet. *ret_pass is 0 unless the verdict is
- * HTTP1_PASS. HTTP1_REQUEST is returned again until http1_allow() is called, and HTTP1_DENY for
- * ever. The caller must be able to hold back HTTP1_MAX_HEAD bytes. */
+ * HTTP1_PASS. After HTTP1_REQUEST the result stays the same until http1_allow() is called; after
+ * HTTP1_DENY it stays the same for ever. The caller must be able to hold back HTTP1_MAX_HEAD
+ * bytes. */
 enum http1_verdict http1_feed(struct http1 *h, const char *data, size_t len, size_t *ret_pass);
 
-/* Allows the request that was just reported. */
+/* Allows the request that http1_feed() reported last. */
 void http1_allow(struct http1 *h);
 
 /* True if the stream waits for the server. After an upgrade request, all further bytes are held
@@ -94,8 +95,8 @@ bool http1_waiting(const struct http1 *h);
  * if there was no such request. */
 void http1_switched(struct http1 *h);
 
-/* Call it if the server gave another answer. After an upgrade request, the next request is judged
- * as usual. After the announcement of a body, nothing more passes. */
+/* Call it if the server gave any other final answer. After an upgrade request, the next request is
+ * judged as usual. After the announcement of a body, nothing more passes. */
 void http1_not_switched(struct http1 *h);
 
 /* Call it if the server answered 100: the body passes. */
@@ -111,7 +112,7 @@ bool http1_refused(const struct http1 *h);
  * answer that is not HTTP/1.1 is not an error; the result is false. When `decided` is true, the
  * result does not change any more. */
 struct http1_status {
-	bool expects; /* a body waits for the 100 */
+	bool expects; /* the client sends its body only after a 100 */
 	bool go_on;   /* the 100 has arrived */
 	char line[16];
 	size_t n;

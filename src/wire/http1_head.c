@@ -238,8 +238,8 @@ static enum http1_deny on_host(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* The value of Content-Length or Transfer-Encoding: one blank before it is accepted, and none after
- * it. */
+/* Returns the value of Content-Length or Transfer-Encoding. One blank before the value is accepted,
+ * but none after it. */
 static struct span framing_value(struct span value)
 {
 	return value.len > 0 && value.s[0] == ' ' ? span_from(value, 1) : value;
@@ -304,8 +304,8 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
-/* Other expectations are denied: a server may answer with a final status and read on. Then it is
- * unknown whether it reads the next bytes as the body or as a request. */
+/* Other expectations are denied. To such an expectation a server may give a final answer and then
+ * read on: it is unknown whether it reads the next bytes as the body or as a request. */
 static enum http1_deny on_expect(struct http1 *h, struct span value)
 {
 	if (h->expect || h->old || !is_nocase(span_trim(value), "100-continue")) {
@@ -315,8 +315,8 @@ static enum http1_deny on_expect(struct http1 *h, struct span value)
 	return HTTP1_OK;
 }
 
-/* Connection must not name one of these fields: a proxy removes the fields that Connection names,
- * and then reads the message without them. */
+/* The field Connection must not name a field of FIELDS: a proxy removes the fields that Connection
+ * names, and then reads the message without them. */
 static enum http1_deny on_connection(struct http1 *h, struct span value)
 {
 	struct span option;

@@ -32,7 +32,8 @@ enum http1_deny http1_header_line(struct http1 *h, struct span line);
  * or which host receives it. */
 enum http1_deny http1_trailer_line(struct span line);
 
-/* Judges the whole head when its blank line has arrived: rules that concern several lines. */
+/* Judges the whole head by the rules that concern several lines. Must be called when the blank line
+ * at its end has arrived. */
 enum http1_deny http1_head_end(struct http1 *h, struct span head);
 
 #endif

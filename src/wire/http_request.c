@@ -15,7 +15,7 @@ static const char *const ONCE[] = {
 	"authorization", "content-type",   "expect", "last-event-id",        "mcp-method",
 	"mcp-name",      "mcp-session-id", "origin", "mcp-protocol-version",
 };
-/* These fields are ignored, as if they were missing: a server may ignore an upgrade. */
+/* These fields are ignored, as if they were missing: HTTP allows a server to ignore an upgrade. */
 static const char *const IGNORED[] = { "upgrade", "http2-settings" };
 
 /* ---- spans ------------------------------------------------------------------- */
@@ -53,8 +53,7 @@ static struct span span_trim(struct span s)
 }
 
 /* Removes the part before the next `c`, and this `c`, from *rest, or everything if there is no `c`.
- * Returns the part in *ret without surrounding blanks. Returns false if *rest was used up
- * before. */
+ * *ret is this part without surrounding blanks. Returns false if *rest was already used up. */
 static bool span_cut(struct span *rest, char c, struct span *ret)
 {
 	if (rest->s == NULL) {
@@ -309,7 +308,7 @@ static int wants_char(struct http_body *b, char c, char wanted, enum body_state 
 	return c == wanted ? HTTP_MORE : 400;
 }
 
-/* Reads a byte that is not part of the body itself. */
+/* Reads a byte of a chunk's frame: its size, or a line end. */
 static int frame_byte(struct http_body *b, char c)
 {
 	switch ((enum body_state)b->state) {

@@ -213,7 +213,7 @@ static int pax_record(const char *key, size_t key_len, const char *v, size_t len
 	return 0; /* times, owners and attributes are ignored */
 }
 
-/* Reads records of the form "LENGTH KEY=VALUE\n"; LENGTH is that of the whole record. */
+/* Reads records of the form "LENGTH KEY=VALUE\n"; LENGTH is the length of the whole record. */
 static int read_pax(const char *data, size_t len, struct tar_over *over, const char **ret_why)
 {
 	while (len > 0) {

@@ -29,7 +29,7 @@ struct tar_member {
 	enum tar_type type;
 	char name[TAR_PATH];
 	char link[TAR_PATH];
-	uint64_t size; /* bytes of data, which follow in whole blocks */
+	uint64_t size; /* bytes of data; the data follows, padded to whole blocks */
 	unsigned mode; /* permission bits, with setuid, setgid and sticky */
 };
 

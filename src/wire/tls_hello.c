@@ -2,8 +2,8 @@
  *
  * The first pass reads only the record headers, to see whether they contain one complete handshake
  * message of the right type. That pass must be cheap, because it is repeated whenever bytes arrive.
- * The second pass reads the message itself, with a reader that skips the record headers between its
- * fragments. So only the name is copied.
+ * The second pass reads the message itself, with a reader that skips the record headers between the
+ * fragments of the message. So the message need not be copied, only the name.
  *
  * The verdict for the first part of a message is TLS_MORE or the final verdict. So it does not
  * matter in which pieces the bytes arrive. */
