@@ -1,7 +1,7 @@
 /* broker.c - the event loop of the process that reads the skill's network bytes.
  *
  * Theory of operation. The supervisor forks the broker with the listeners of the sandbox's network
- * and two sockets, to the dialler and to the supervisor. The broker confines itself
+ * and with two sockets: one to the dialler, one to the supervisor. The broker confines itself
  * (confine_to_fds()) before it reads a byte of the skill, and the skill does not start before that.
  * From then on one thread waits in epoll: handle_event() passes each event to the file that handles
  * its source, and at the end of each round the ended connections are freed. A connection is
@@ -9,8 +9,8 @@
  * no byte is carried that is not on record.
  *
  * The broker may: accept connections of the sandbox's network, answer DNS from the table, read
- * first bytes and HTTP requests, relay with splice(), name a rule to the dialler, and use a spare
- * (broker_spare.c).
+ * first bytes and HTTP requests, relay with splice(), ask the dialler to connect by a rule, and use
+ * a spare (broker_spare.c).
  *
  * The broker must not: open a file, make a socket, connect one, hold a UDP socket of the host's
  * network (gate.h), start a program, or see a secret. It must not send with MSG_FASTOPEN either: if
@@ -39,13 +39,13 @@
 
 #define TICK_MS        1000
 #define TELL_MS        100  /* interval of EGRESS_MOVED in a metered run */
-#define DNS_PER_SECOND 500  /* questions answered; the rest is dropped */
+#define DNS_PER_SECOND 500  /* questions that are answered; further ones are dropped */
 #define FINISH_MS      1000 /* how long the bytes of a skill that has ended may still be carried */
 #define OWN_FDS        96 /* fds for other uses than listeners and connections: DNS clients, sockets */
 
 void broker_report(struct broker *b, const struct egress_event *e)
 {
-	/* If the supervisor does not read, this waits, so that nothing happens that is not
+	/* If the supervisor does not read, this call blocks, so that nothing happens that is not
 	 * recorded. The supervisor never waits for the broker. If the supervisor has ended, the
 	 * broker ends, too. */
 	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
@@ -92,7 +92,7 @@ bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_por
 	       address_from_socket(&at, ret_address, ret_port);
 }
 
-/* Returns the one socket of a reply, or -1 if there is none. */
+/* Returns the socket of a reply that has at most one, or -1 if it has none. */
 static int take_only(const struct msg_fds *fds)
 {
 	return fds->n == 1 ? fds->v[0] : -1;
@@ -223,8 +223,8 @@ static void carry_rest(struct broker *b)
 	}
 }
 
-/* Lowers max_connections to fit the file limit: 3 connections for every 8 fds. These are two
- * sockets for each of the 3 connections, and 2 fds for a pipe. */
+/* Lowers max_connections to fit the file limit: 3 connections for every 8 fds. 8 fds are 2 sockets
+ * for each of the 3 connections, and 2 fds for a pipe. */
 static void fit_files(struct broker_config *c)
 {
 	struct rlimit files;

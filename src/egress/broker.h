@@ -3,8 +3,8 @@
  * It has the sandbox's listeners, a socket to the dialler and a socket to the supervisor. It has no
  * authority: it cannot open files (Landlock), and cannot make sockets or start programs (seccomp).
  * It answers DNS from the table, checks the first bytes of each connection, asks the dialler to
- * connect by the number of a rule, and relays. A mistake in the broker can end the egress but
- * cannot widen it. */
+ * connect (it sends the number of the rule that allows this), and relays. A mistake in the broker
+ * can end the egress but cannot widen it. */
 #ifndef EGRESS_BROKER_H
 #define EGRESS_BROKER_H
 

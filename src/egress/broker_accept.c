@@ -154,8 +154,8 @@ static void conn_begin(struct broker *b, struct conn *c)
 	}
 }
 
-/* Accepts only one connection in each turn. A loop would end with an accept() that finds none,
- * which costs half as much as one that finds one. */
+/* Accepts only one connection in each turn. A loop would end with an accept() that finds no
+ * connection. Such a call costs half as much as one that finds a connection. */
 void conn_accept(struct broker *b, struct source *listener)
 {
 	auto_fd client = broker_accept_next(b, listener);
@@ -189,7 +189,7 @@ void conn_accept(struct broker *b, struct source *listener)
 	}
 }
 
-/* ---- what is only counted ------------------------------------------------- */
+/* ---- facts that are counted ----------------------------------------------- */
 
 static void report_tally(struct broker *b, enum broker_tally what)
 {

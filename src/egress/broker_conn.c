@@ -1,5 +1,5 @@
-/* broker_conn.c - handles one connection of the skill: first bytes (broker_first.c), dial, relay
- * (broker_relay.c).
+/* broker_conn.c - handles one connection of the skill: checks its first bytes (broker_first.c),
+ * dials, and relays (broker_relay.c).
  *
  * The states of a connection are: FIRST: the skill's bytes are held until they show the name that
  * was declared for the address that the skill dialled. WAIT: the connection waits until the dialler
@@ -108,8 +108,8 @@ void conn_drop(struct broker *b, struct conn *c)
 	conn_free(b, c);
 }
 
-/* Denies the connection with a reset: the skill sees it at once, and cannot mistake it for an empty
- * answer. */
+/* Denies the connection with a reset: the skill sees the reset at once, and cannot mistake it for
+ * an empty answer. */
 void conn_deny(struct broker *b, struct conn *c, enum reason reason, const char *kind_of)
 {
 	report_conn(b, c, EGRESS_DENIED, reason, kind_of);
@@ -120,7 +120,7 @@ void conn_close(struct broker *b, struct conn *c, enum reason reason)
 {
 	if (c->state == CONN_RELAY) {
 		report_conn(b, c, EGRESS_CARRIED, reason, "");
-		reset_on_close(c->client.fd, false); /* listen.c had set it for the listener */
+		reset_on_close(c->client.fd, false); /* the listener has it on */
 		reset_on_close(c->server.fd, !c->up.done);
 		conn_free(b, c);
 	} else {
@@ -279,10 +279,10 @@ void conn_event(struct broker *b, struct source *s, uint32_t events)
 	if (c->state == CONN_FIRST) {
 		conn_first(b, c);
 	} else if (c->state == CONN_RELAY && f->ending && b->n_conns < b->c->max_connections) {
-		/* One side has ended this connection. Relay the end one round later: nothing waits
-		 * for it, ending takes more work than opening, and the skill may be waiting for its
-		 * next connection. But if connections are running short, end it now, because this
-		 * may free one. */
+		/* One side has ended this connection. Relay this end one round later: no process
+		 * waits for it, ending a connection takes more work than opening one, and the skill
+		 * may be waiting for its next connection. But if almost all connections are in use,
+		 * end this one now, to free it. */
 		conn_again(b, c);
 	} else if (c->state == CONN_RELAY) {
 		conn_relay(b, c);

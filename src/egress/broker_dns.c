@@ -88,8 +88,8 @@ static size_t answer_question(struct broker *b, const uint8_t *msg, size_t len, 
 	if (udp && q.udp_size < room) {
 		room = q.udp_size;
 	}
-	if (nobodys) { /* no host can have this name, but the name can carry data out like any
-		          other, so report it */
+	if (nobodys) { /* No host can have this name. But a query for it can carry data out, so
+		          report it. */
 		report_question(b, &q, NULL, REASON_NOT_DECLARED);
 	}
 	if (v == DNS_REFUSE) {

@@ -8,8 +8,8 @@
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
-/* Makes the head four times as large, or allocates its first buffer. Returns false if all
- * connections of the skill together would then hold more than MAX_HELD_BYTES. */
+/* Makes the buffer of the head four times as large, or allocates the first one. Returns false if
+ * all connections of the skill together would then hold more than MAX_HELD_BYTES. */
 static bool grow_head(struct broker *b, struct conn *c)
 {
 	size_t room = c->head_room == 0 ? MIN_HEAD_BYTES : 4 * c->head_room;

@@ -100,7 +100,7 @@ struct udp_flows {
 	size_t n_live, n_muted;
 };
 
-/* A server that was connected to, and sockets for the next connections. */
+/* A server to which the skill has connected, and sockets for its next connections. */
 struct spare {
 	struct slot *slot; /* NULL: unused */
 	int rule;
@@ -108,8 +108,8 @@ struct spare {
 	int fd[MAX_SPARES];
 	size_t n;
 	uint64_t id;       /* serial of the pending request for sockets; 0: no request is pending */
-	uint64_t rest_ms;  /* clock_ms() before which no sockets are requested */
-	unsigned in_vain;  /* how many in a row were used and were not connected at once */
+	uint64_t rest_ms;  /* clock_ms() before which no more sockets are requested */
+	unsigned in_vain;  /* how many spares in a row did not connect at once */
 	uint64_t used_ms;  /* clock_ms() of the last connection to the server */
 	uint64_t until_us; /* clock_us() until which the sockets may be used */
 	struct address address;
@@ -150,7 +150,7 @@ struct broker {
 	uint64_t bytes_out, bytes_in; /* of all connections */
 	uint64_t lost_out, lost_in;   /* datagrams that were counted but not carried */
 	uint64_t known;   /* bytes of both directions that were reported to the supervisor */
-	uint64_t tell_ms; /* clock_ms() before which they are not reported again */
+	uint64_t tell_ms; /* clock_ms() before which bytes are not reported again */
 	unsigned n_dns_clients;
 	struct again_list again; /* connections that continue in the next round */
 	uint64_t round;
@@ -176,7 +176,7 @@ bool conn_address_dialled(int fd, struct address *ret_address, uint16_t *ret_por
  * non-blocking), or -1 if there is none for now. */
 int broker_accept_next(struct broker *b, struct source *listener);
 void conn_accept(struct broker *b, struct source *listener);
-void broker_accept_resume(struct broker *b); /* resumes paused listeners once it is time */
+void broker_accept_resume(struct broker *b); /* resumes paused listeners when resume_us has come */
 int broker_accept_wait_ms(const struct broker *b, int most);
 void broker_tally_add(struct broker *b, enum broker_tally what);
 void broker_tally_tick(struct broker *b);
@@ -194,7 +194,7 @@ void conn_drop_head(struct broker *b, struct conn *c);
 /* Returns whether the head is full although it has fewer than HEAD_BYTES, because the heads of all
  * connections together are too large. */
 bool conn_is_short(const struct conn *c);
-/* Returns REASON_UNKNOWN for a value that does not exist. */
+/* Returns the reason for `why`; REASON_UNKNOWN if `why` is not in enum http1_deny. */
 enum reason broker_http_reason(enum http1_deny why);
 /* Returns REASON_NONE if the current request is for the declared name and port. */
 enum reason conn_http_wrong(struct conn *c);
@@ -207,7 +207,7 @@ void conn_dialled(struct broker *b, const struct dial_reply *r, int fd); /* take
 void conn_event(struct broker *b, struct source *s, uint32_t events);
 void conn_dial(
         struct broker *b,
-        struct conn *c); /* must be called only after the name was checked, or if it need not be */
+        struct conn *c); /* must be called only after every check of the name that the rule needs */
 void conn_drop(struct broker *b,
                struct conn *c); /* resets the connection without a report; frees `c` */
 void conn_deny(struct broker *b, struct conn *c, enum reason reason,
@@ -216,9 +216,9 @@ void conn_close(struct broker *b, struct conn *c, enum reason reason); /* frees 
 /* Resets the connection because one side is broken, as on a direct connection. Frees `c`. */
 void conn_broken(struct broker *b, struct conn *c);
 void conn_tick(struct broker *b, uint64_t now_ms);
-/* Must be called when the skill has ended. Returns true when everything that the skill has sent on
- * its ended connections is carried. `quiet` means that no event has arrived; then the other
- * connections are closed. */
+/* Must be called when the skill has ended. Returns true when all bytes are carried that the skill
+ * has sent on connections that it has ended. `quiet` means that no event has arrived; the other
+ * connections are then closed. */
 bool conn_finished(struct broker *b, bool quiet);
 void conn_close_all(struct broker *b);
 void conn_sweep(

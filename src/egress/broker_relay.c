@@ -245,8 +245,8 @@ void conn_relay(struct broker *b, struct conn *c)
 	if (c->up.done && c->down.done) {
 		conn_close(b, c, REASON_OK);
 	} else if (!c->spared && c->bytes_in > 0) {
-		c->spared = true; /* not earlier: until the server's first bytes the skill waits,
-		                     and asking would delay it */
+		c->spared = true; /* Ask only now: before the server's first bytes the skill waits,
+		                     and asking would delay it. */
 		spare_ask(b, c);
 	}
 }

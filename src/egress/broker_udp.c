@@ -309,7 +309,7 @@ static bool flow_send(struct broker *b, struct udp_flow *f, const char *data, si
 	if (send(f->server.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		b->lost_out += len - 1;
 		if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == EMSGSIZE) {
-			return true; /* a busy network also loses datagrams */
+			return true; /* The datagram is lost, as on a busy network. */
 		}
 		flow_end(b, f, REASON_CLOSED);
 		return false;

@@ -199,8 +199,8 @@ static int send_patiently(int sock, const struct dial_reply *reply, const struct
 	return 0;
 }
 
-/* Returns the end of a gate, which the broker gets instead of the UDP socket (see gate.h for the
- * reason). Takes `udp`. */
+/* Opens a gate for `udp`, which it takes. Returns the end for the broker, which must not get the
+ * UDP socket itself (gate.h). */
 static int pass_gate(int udp, struct dial_reply *reply)
 {
 	int end = gate_open(udp);
@@ -215,7 +215,8 @@ static int pass_gate(int udp, struct dial_reply *reply)
 static void send_with(const struct dialler *d, const struct dial_reply *reply, struct msg_fds *fds)
 {
 	if (send_patiently(d->sock, reply, fds) < 0 && errno == ETOOMANYREFS) {
-		/* Too many of the sockets that were sent to the broker are still unread. */
+		/* The kernel refuses the message: too many sockets wait in it until the broker
+		 * receives them. */
 		struct dial_reply busy = *reply;
 		busy.result = DIAL_BUSY;
 		(void)send_patiently(d->sock, &busy, NULL);

@@ -19,13 +19,13 @@ enum dial_result {
 	DIAL_TIMEOUT,
 	DIAL_BUSY, /* too many requests at the same time */
 	DIAL_PROXY_UNREACHABLE,
-	DIAL_PROXY_REFUSED, /* the proxy answered with another status and opened no tunnel */
+	DIAL_PROXY_REFUSED, /* the proxy opened no tunnel; its status is not 407 */
 	DIAL_PROXY_AUTH,    /* the proxy answered 407: it wants other credentials */
 	DIAL_PROXY_BROKEN,  /* the proxy did not send a valid HTTP answer */
 	DIAL_PROXY_NO_UDP,  /* datagrams cannot pass an HTTP proxy */
 };
 
-/* Returns REASON_UNKNOWN for a result that does not exist. */
+/* Returns the reason for `r`; REASON_UNKNOWN if `r` is not in enum dial_result. */
 enum reason dial_result_reason(enum dial_result r);
 
 /* The kind of socket that the broker requests. It also decides which part of the broker waits for
@@ -66,7 +66,7 @@ struct dial_config {
 	const struct egress_table *table;
 	const struct cidr *allow_private; /* the owner's ranges */
 	size_t n_allow_private;
-	unsigned timeout_ms; /* per request, all addresses together */
+	unsigned timeout_ms; /* time for one request, with all addresses of its name */
 	int ready;           /* a pipe for confine_or_exit(); -1: none */
 };
 

@@ -24,7 +24,7 @@
 
 #define DIAL_TIMEOUT_MS 15000
 #define EVENT_BUFFER    (4 << 20)
-#define LAST_WORDS_MS   2000 /* limit for the broker's last reports, enough on a busy machine */
+#define LAST_WORDS_MS   2000 /* limit for reading the last reports, also on a busy machine */
 #define DIALLER_MS      200
 #define REST_MS         10
 #define EVENTS_AT_ONCE  256
@@ -235,13 +235,14 @@ static void hear_running(struct egress *e, struct trace *trace, size_t most)
 void egress_hear(struct egress *e, struct trace *trace)
 {
 	hear_running(e, trace, EVENTS_AT_ONCE);
-	/* Events that are already in our socket are not lost, even if the broker dies now. So read
-	 * them later together: waking up for each event would cost as much as half a connection. */
+	/* Events that are already in the supervisor's socket are not lost, even if the broker dies
+	 * now. So read several of them together, later: waking up for each one would cost as much
+	 * as half a connection. */
 	e->hear_at = clock_ms() + REST_MS;
 }
 
-/* Reads until the broker ends. There is one deadline for all of it, because the broker is not
- * trusted to end. */
+/* Reads until the broker ends. One deadline applies to all reads together, because the broker is
+ * not trusted to end. */
 static void hear_last_words(struct egress *e, struct trace *trace)
 {
 	struct pollfd p = { .fd = e->events, .events = POLLIN };

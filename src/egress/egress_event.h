@@ -28,16 +28,16 @@ struct egress_event {
 	enum egress_kind kind;
 	int rule;            /* index into plan->egress; -1: no rule */
 	uint64_t connection; /* number of the open connection; 0: none */
-	uint64_t count;      /* how often it happened since the last message; 0 means once */
+	uint64_t count;      /* how often the fact happened since the last message; 0 means once */
 	uint16_t port;
-	uint16_t qtype;  /* of a DNS question */
+	uint16_t qtype;  /* type of the DNS question */
 	char name[254];  /* the declared name of the address, or the name that was asked for */
 	char shown[254]; /* SNI or Host, as the skill sent it */
 	enum event_protocol protocol;
 	enum reason reason;
 	char kind_of[16]; /* with REASON_GUARDED: the range */
 	struct address asked;
-	struct address dialled; /* all zero: none */
+	struct address dialled; /* all zero: no address */
 	uint8_t via_proxy;      /* not 0: `dialled` is the address of the owner's proxy */
 	uint8_t unused[7];      /* takes the place of padding, because the ledger compares events
 	                           with memcmp() */

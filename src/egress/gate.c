@@ -48,7 +48,8 @@ static void gate_freep(struct gate **g)
 	gate_free(*g);
 }
 
-/* Returns whether the error is about the server, and not about a full queue of ours. */
+/* Returns true if the error comes from the server or the network. Returns false if it concerns only
+ * this datagram: it is too large, or a queue of this machine is full. */
 static bool is_refusal(int error)
 {
 	return error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM &&

@@ -34,7 +34,7 @@ struct total {
 	LIST_ENTRY(total) list;
 	struct egress_event where; /* make_destination() */
 	uint64_t connections;
-	uint64_t lost; /* how many of them have no reported end */
+	uint64_t lost; /* connections whose end was not reported */
 	uint64_t bytes_out, bytes_in;
 };
 
@@ -235,8 +235,8 @@ static void write_event(const struct event_data *d, struct trace *trace)
 	trace_add(trace, &draft.out);
 }
 
-/* Reports a repeat to the tally (trace_again()) at once, because the record gets it only at the end
- * of the run. */
+/* Reports a repeat to the tally (trace_again()) at once. The record itself gets the number of
+ * repeats only at the end of the run. */
 static void tell_again(const struct ledger *l, const struct egress_event *e, uint64_t times,
                        struct trace *trace)
 {

@@ -24,8 +24,8 @@ static int fail_listen(struct ssb_error *err, const char *what)
 	return ssb_fail(err, SSB_E_LAYER, errno, "net", "cannot %s in the sandbox's network", what);
 }
 
-/* The listeners so far, and one bit for each TCP port that is taken on all addresses of a
- * family. */
+/* The listeners made so far. `taken` has one bit for each TCP port on which one listener serves all
+ * addresses of a family. */
 struct maker {
 	const struct egress_table *t;
 	struct listeners *l;
@@ -153,8 +153,9 @@ static int make_port(struct maker *m, const struct slot *s, enum listener_kind k
 	return v6 ? add_listener(m, kind, &a6, port, err) : 0;
 }
 
-/* Makes the sockets for all rules that cover a slot, each port once for TCP and once for UDP. With
- * `wide`, makes only the TCP ports; for wide ranges this must be done before all other slots. */
+/* Makes the sockets for all rules that cover a slot, each port once for TCP and once for UDP. If
+ * `wide` is true, makes only the TCP ports; for wide ranges this must be done before all other
+ * slots. */
 static int make_slot(struct maker *m, const struct slot *s, bool wide, struct ssb_error *err)
 {
 	const struct ssb_plan *p = m->t->plan;

@@ -50,8 +50,8 @@ static bool item_has(const char *item, const char *name, const struct address *l
 	return literal == NULL && is_beneath(name, item);
 }
 
-/* Returns whether the host is this machine. Such requests are not sent to a proxy, because there
- * "localhost" would mean the proxy itself. */
+/* Returns whether the host is this machine. Such requests are not sent to a proxy, for which
+ * "localhost" would be the proxy itself. */
 static bool is_this_machine(const char *name, const struct address *literal)
 {
 	return literal != NULL ? guard_is_loopback(literal) : is_beneath(name, "localhost");
@@ -142,7 +142,8 @@ static enum dial_result hear_reply(int fd, int64_t deadline_us)
 			return judge_status(&r);
 		}
 		if (race_now_us() >= deadline_us) {
-			return DIAL_TIMEOUT; /* a few bytes do not extend the deadline */
+			return DIAL_TIMEOUT; /* the deadline stays the same even if some bytes have
+			                        arrived */
 		}
 	}
 }

@@ -173,8 +173,8 @@ int race_at_once(struct race *r)
 {
 	assert(r->n > 0 && r->started == 0);
 	start_next(r, race_now_us());
-	r->fds[0].revents =
-	        POLLOUT; /* pretend that poll() has reported it, to check it without waiting */
+	r->fds[0].revents = POLLOUT; /* set as if poll() had reported it, so that it is checked
+	                                without waiting */
 	if (sift_attempts(r) < 0) {
 		return -1;
 	}

@@ -22,7 +22,7 @@ int64_t race_now_us(void); /* current time, on the clock of the deadlines */
  * first target. Within a family, the order stays. `n` must not exceed MAX_DIAL_ADDRESSES. */
 void race_interleave(struct race_target *targets, size_t n);
 
-/* Parallel attempts to connect. Contains a copy of everything, so it may be passed to another
+/* Parallel attempts to connect. Refers to no memory of the caller, so it may be passed to another
  * thread. */
 struct race {
 	struct race_target targets[MAX_DIAL_ADDRESSES];

@@ -14,7 +14,7 @@ struct flow {
 	int from, to;
 	int pipe[2]; /* -1: none */
 	size_t piped;
-	bool readable; /* there may be bytes to read; an event sets it again */
+	bool readable; /* there may be bytes to read; each event of the source sets it */
 	bool ending;   /* the source has ended or will end, so read again after a short read */
 	bool urgent;   /* urgent data will come, which splice() cannot move */
 	bool bulk;     /* the last read was large, so use a pipe */

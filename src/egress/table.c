@@ -264,8 +264,8 @@ static bool same_domain(const struct egress_rule *a, const struct egress_rule *b
 	       (a->kind == HOST_ADDRESS && same_address(a->domain.s, b->domain.s));
 }
 
-/* Returns the first rule that has the same domain as this rule. The first rule made the slots for
- * all of them. */
+/* Returns the first rule that has the same domain as this rule. That rule made the slots for all
+ * rules with this domain. */
 static unsigned slot_maker(const struct ssb_plan *plan, size_t rule)
 {
 	for (unsigned i = 0; i < rule; i++) {
@@ -417,7 +417,7 @@ static size_t slots_at_most(const struct ssb_plan *plan)
 	return n < MAX_EGRESS_SLOTS ? n : MAX_EGRESS_SLOTS;
 }
 
-/* Returns whether a socket for each address and each TCP port would be too many. */
+/* Returns true if the slot would need too many sockets: one for each address and TCP port. */
 static bool is_wide(const struct egress_table *t, const struct slot *s)
 {
 	size_t n = 0;

@@ -25,7 +25,7 @@
 enum first_bytes { FIRST_RAW, FIRST_TLS, FIRST_HTTP };
 
 struct slot {
-	unsigned rule;             /* index into plan->egress of the rule that made it */
+	unsigned rule;             /* index into plan->egress of the rule that made the slot */
 	char name[HOST_NAME_SIZE]; /* the name; "" in a slot of a wildcard's pool that is not used
 	                              yet */
 	bool pool;                 /* belongs to a wildcard */
