@@ -78,8 +78,8 @@ static int remove_unfinished(int images)
 	return d != NULL ? 0 : -1;
 }
 
-/* Unpacks the image. The directory gets its final name only when all of it is on disk, so after a
- * crash no incomplete image has that name. */
+/* Unpacks the image. The directory gets its final name only when all its files are on disk. So
+ * after a crash no incomplete image has a final name. */
 static int unpack_new(const struct oci_image *image, int images, struct ssb_error *err)
 {
 	char name[sizeof(NEW) + OCI_HEX];

@@ -330,7 +330,8 @@ static int hear_name(int from, char out[PATH_MAX], uint32_t len)
 	return 0;
 }
 
-/* Receives and does one step. Returns 1 if more steps follow, 0 at the end, -1 with `err`. */
+/* Receives one step and executes it. Returns 1 if more steps follow, 0 at the end, -1 with
+ * `err`. */
 static int next_step(int root_fd, int from, const char *layer, struct unpack_left *left,
                      struct ssb_error *err)
 {
@@ -388,7 +389,7 @@ int layer_unpack(int root_fd, int blob, const char *name, enum layer_pass pass,
 	auto_fd to = ends[1];
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* Besides the bytes of the files, the reader may read their headers and padding. */
+		/* The limit includes the header and the padding of each file. */
 		reader_main(blob, to, pass, MAX_IMAGE_BYTES + MAX_IMAGE_FILES * 2 * TAR_BLOCK);
 	}
 	own_close(&to);

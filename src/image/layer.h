@@ -32,8 +32,9 @@ struct step {
 	uint32_t link_len;
 };
 
-/* A layer is read twice. The first pass removes entries of earlier layers, because the layer may
- * name them anywhere; the second pass adds the new entries. */
+/* A layer is read twice. The first pass removes the entries of earlier layers that this layer
+ * removes; it must come first, because a removal may stand anywhere in the layer. The second pass
+ * adds the new entries. */
 enum layer_pass { PASS_REMOVE, PASS_ADD };
 
 /* How much may still be unpacked. */

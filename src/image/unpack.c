@@ -1,5 +1,5 @@
-/* unpack.c - the writer: does the steps that a layer's reader sends. A hostile image may have taken
- * over the reader. So the kernel resolves every name as if the directory were the root
+/* unpack.c - the writer: executes the steps that a layer's reader sends. A hostile image may have
+ * taken over the reader. So the kernel resolves every name as if the directory were the root
  * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and only plain files, directories and
  * symlinks are opened or made. */
 #include <dirent.h>

@@ -75,8 +75,8 @@ static int open_log(const char *state_dir)
 	              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-/* Closes all fds of the caller, so that a program that waits for the end of a pipe does not wait
- * for this process. */
+/* Closes all fds that this process has inherited, except the record and its log. Otherwise a
+ * program that waits for the end of a pipe would wait for this process, too. */
 static bool settle_fds(int record, const char *state_dir)
 {
 	int log = open_log(state_dir);
@@ -103,7 +103,7 @@ static void settle_process(void)
 	});
 }
 
-/* A running export. */
+/* The export of one record, while it is running. */
 struct record_export {
 	const struct otel_config *c;
 	struct otlp_run run;

@@ -9,7 +9,7 @@
 #include "otel/otel_config.h"
 #include "policy/plan.h"
 
-/* Starts that process and returns at once. Borrows everything. */
+/* Starts the exporting process and returns at once. Borrows everything. */
 void otel_start(int record_fd, const struct otel_config *c, const struct owner *owner);
 
 #endif

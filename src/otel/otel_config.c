@@ -249,7 +249,7 @@ static const char *get_variable(const struct owner *o, const char *name)
 struct signal_variable {
 	const char *value; /* NULL: neither is set */
 	char var[64];
-	bool own; /* `var` is the variable of this signal alone */
+	bool own; /* `var` is the variable for this signal only */
 };
 
 static struct signal_variable get_signal_variable(const struct owner *o, const char *signal,

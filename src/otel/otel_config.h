@@ -25,8 +25,8 @@ struct otlp_pairs {
 	size_t n;
 };
 
-/* Parses "a=b,c=d", with percent-encoded values. With `headers`, fails if a pair cannot be sent as
- * an HTTP header. The error never repeats the text, which may be a secret. */
+/* Parses "a=b,c=d", with percent-encoded values. If `headers` is true, fails if a pair cannot be
+ * sent as an HTTP header. The error never repeats the text, which may be a secret. */
 int otlp_pairs_parse(struct otlp_pairs *ret, const char *text, bool headers, const char *var,
                      struct ssb_error *err);
 void otlp_pairs_done(struct otlp_pairs *p); /* wipes the values */
@@ -67,7 +67,7 @@ struct otel_config {
 	uint8_t parent_id[OTLP_SPAN_ID];
 	uint8_t flags;
 	const char *state; /* TRACESTATE, borrowed; NULL: none */
-	char note[200];    /* the first setting that was ignored, and why; "": none was */
+	char note[200];    /* the first setting that was ignored, and why; "": all were used */
 };
 
 /* Reads the settings, and borrows the owner's environment. Fails if a run could not be exported as

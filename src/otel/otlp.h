@@ -29,7 +29,7 @@ struct otlp {
 	struct otlp_field attributes; /* the list to which the otlp_attr_*() functions add */
 };
 
-/* What a collector reports about items that it rejected. */
+/* A collector's report about the items that it rejected. */
 struct otlp_partial {
 	int64_t rejected;
 	char why[160]; /* the server's text, cut */
@@ -53,7 +53,7 @@ struct otlp_format {
 	void (*int64)(struct otlp *w, struct otlp_field f, int64_t v);
 	void (*uint32)(struct otlp *w, struct otlp_field f, uint32_t v); /* also for enumerations */
 	void (*boolean)(struct otlp *w, struct otlp_field f, bool v);
-	/* Writes six decimals, because no number of a record has more. */
+	/* Writes a number with six decimal places, because no number of a record has more. */
 	void (*real)(struct otlp *w, struct otlp_field f, double v);
 	/* Reads the partial success from an answer. Returns false if the answer has none. */
 	bool (*partial)(const char *body, size_t len, struct otlp_partial *ret);

@@ -73,8 +73,8 @@ static bool is_any(const struct line *l)
 	return true;
 }
 
-/* Returns whether the line is about an exec. Then process.* means the executed program, and the
- * program that called exec is the caller. */
+/* Returns whether the line is about an exec. If so, process.executable.path is the program that was
+ * executed, and sandbox.process.caller the program that called exec. */
 static bool is_exec(const struct line *l)
 {
 	return line_get_op(l) == OP_EXEC;
@@ -112,8 +112,8 @@ static bool no_transport(const struct line *l)
 	return !has_transport(l);
 }
 
-/* An attribute, and the members of the line that can supply its value. The first member that is
- * present is used, so no key is written twice. */
+/* An attribute, the members of the line that can supply its value, and the lines that have it. The
+ * first member that is present is used. So no attribute is written twice. */
 static const struct attribute_row {
 	const char *attribute;
 	const char *members[2];

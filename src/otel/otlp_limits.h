@@ -8,7 +8,7 @@
 #define OTLP_MAX_ARRAY   256               /* elements of one attribute */
 #define OTLP_MAX_EVENTS  128               /* events of a span; further ones are only counted */
 #define OTLP_BATCH       512               /* log records of one request */
-#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* bytes of a batch; a single record may exceed it */
+#define OTLP_BATCH_BYTES ((size_t)1 << 20) /* bytes of a batch; one large record may exceed it */
 #define OTLP_MAX_REQUEST ((size_t)4 << 20)
 
 /* The owner's environment */

@@ -75,7 +75,7 @@ static void proto_close(struct otlp *w)
 	}
 	size_t len = w->out->len - begin;
 	size_t n = put_varint(bytes, len);
-	buf_add(w->out, bytes, n); /* makes room for n more bytes; their content does not matter */
+	buf_add(w->out, bytes, n); /* only makes room; memmove() overwrites these bytes */
 	if (!w->out->failed) {
 		memmove(w->out->data + begin + n, w->out->data + begin, len);
 		memcpy(w->out->data + begin, bytes, n);

@@ -21,7 +21,7 @@ struct otlp_run {
 	char id[RUN_ID_SIZE];
 	char skill[256];
 	int64_t begin_us; /* wall clock */
-	int64_t end_us;   /* time of the last line, since the beginning */
+	int64_t end_us;   /* time of the last line, counted from begin_us */
 	bool has[PHASES];
 	int64_t from_us[PHASES];
 	int64_t to_us[PHASES];
@@ -29,13 +29,13 @@ struct otlp_run {
 	bool exited;   /* the skill exited by itself, so `exit_code` is the code that it returned */
 	char end[24];
 	int64_t exit_code;
-	uint64_t denied; /* violations that have a line */
+	uint64_t denied; /* number of violations that have a line in the record */
 	uint8_t trace_id[OTLP_TRACE_ID];
 	uint8_t span_id[OTLP_SPAN_ID]; /* id of the span of the run */
 	uint8_t phase_id[PHASES][OTLP_SPAN_ID];
 };
 
-/* Reads the record once. Returns -1 if it does not begin with a run. */
+/* Reads the record once. Returns -1 if the record does not begin with the start of a run. */
 int otlp_run_read(struct otlp_run *ret, int fd, const struct otel_config *c);
 
 /* Calls `fn` for every line of a record, up to the first one that cannot be read. */

@@ -29,8 +29,8 @@ static bool occurs_before(const struct otlp_pairs *p, size_t n)
 	return false;
 }
 
-/* Writes the owner's attributes, and then those of ours that the owner did not set. Each key is
- * written once. */
+/* Writes the attributes of the resource: those that the owner set, and then those that only this
+ * program sets. Each key is written once. */
 static void write_resource(struct otlp *w, const struct otel_config *c)
 {
 	struct utsname host = { 0 };

@@ -10,8 +10,8 @@
 #include "otel/otel_config.h"
 #include "otel/otlp.h"
 
-/* Begins a request with its resource and scope. The log records or spans follow, then
- * otlp_request_end(). */
+/* Both functions begin a request with its resource and scope. The caller then writes the log
+ * records or spans, and calls otlp_request_end(). */
 void otlp_logs_begin(struct otlp *w, const struct otel_config *c);
 void otlp_spans_begin(struct otlp *w, const struct otel_config *c);
 void otlp_request_end(struct otlp *w);
@@ -28,7 +28,8 @@ struct otlp_log {
 	const char *name;
 };
 
-/* Begins a log record. Its body and attributes follow, then w->format->close(). */
+/* Begins a log record. The caller then writes its body and attributes, and calls
+ * w->format->close(). */
 void otlp_log_begin(struct otlp *w, const struct otlp_log *log, const struct otel_config *c);
 
 struct otlp_span {
@@ -41,8 +42,8 @@ struct otlp_span {
 	uint64_t to_nano;
 };
 
-/* Begins a span. Its attributes, its events, the number of events that were left out and
- * its status follow, then w->format->close(). */
+/* Begins a span. The caller then writes its attributes, its events, the number of events that were
+ * left out and its status, and calls w->format->close(). */
 void otlp_span_begin(struct otlp *w, const struct otlp_span *s, const struct otel_config *c);
 void otlp_span_dropped(struct otlp *w, uint64_t n);
 void otlp_span_status(struct otlp *w, bool good, const char *message);

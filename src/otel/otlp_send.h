@@ -11,7 +11,7 @@
 
 struct otlp_reply {
 	unsigned status;        /* 0: no answer arrived */
-	bool retry;             /* there was no answer, for a reason that may be temporary */
+	bool retry;             /* no answer arrived; the reason may be temporary */
 	int64_t retry_after_ms; /* the wait that the server asks for; -1: none */
 	bool has_partial;
 	struct otlp_partial partial;
