@@ -78,17 +78,17 @@ enum ssb_option {
 	SSB_OPT_MAX_FILES,     /* open files per process */
 	SSB_OPT_MAX_DISK,      /* "64M"; bare number = MiB */
 	SSB_OPT_PROFILE,       /* "default" | "strict" | "permissive" */
-	SSB_OPT_TOOLCHAIN,   /* "auto" | "off" | "default": auto, unless the policy file says off */
+	SSB_OPT_TOOLCHAIN,   /* "auto" | "off" | "default" (the policy file decides; else "auto") */
 	SSB_OPT_BEST_EFFORT, /* name of a layer that may be missing; repeatable */
 	/* "yes" | "no": allow all AF_UNIX sockets, even if a path is granted for writing */
 	SSB_OPT_UNIX_SOCKETS,
 	/* file to use instead of ~/.config/skillsandbox/policy.yaml; "": none */
 	SSB_OPT_POLICY_FILE,
 	SSB_OPT_TRACE_OUTPUT,  /* file for trace.json, instead of the state directory */
-	SSB_OPT_TTY,           /* "auto" | "yes" | "no": the skill gets a pty of its own */
-	SSB_OPT_ALLOW_PRIVATE, /* CIDR: a private range to which host names may lead; repeatable */
+	SSB_OPT_TTY,           /* "auto" | "yes" | "no": whether the skill gets a new pty */
+	SSB_OPT_ALLOW_PRIVATE, /* CIDR: private addresses that host names may have; repeatable */
 	SSB_OPT_AUDIT,         /* "full", "violations" or "off": what is observed and recorded */
-	/* a request of the manifest that is not granted: "read ~/notes"; repeatable */
+	/* a request of the manifest that must not be granted: "read ~/notes"; repeatable */
 	SSB_OPT_WITHHOLD,
 	/* directory with a root file system, which is shown instead of the host's */
 	SSB_OPT_ROOTFS,
@@ -126,7 +126,7 @@ SSB_API int ssb_plan_command(const struct ssb_options *o, char *const argv[],
                              struct ssb_error *err);
 SSB_API void ssb_plan_free(struct ssb_plan *p); /* accepts NULL */
 SSB_API size_t ssb_plan_refusals(const struct ssb_plan *p);
-/* Return a new NUL-terminated text, which the caller must free(); NULL if out of memory. */
+/* Both return a new NUL-terminated text, which the caller must free(), or NULL if out of memory. */
 SSB_API char *ssb_plan_json(const struct ssb_plan *p);
 SSB_API char *ssb_plan_text(const struct ssb_plan *p);
 
@@ -138,12 +138,12 @@ enum ssb_end {
 	SSB_END_TIMEOUT,  /* the skill ran longer than max_runtime_seconds */
 	SSB_END_MEMORY,   /* the skill used more than memory_mb */
 	SSB_END_CANCELED, /* the caller received a signal to stop */
-	SSB_END_SESSION,  /* the session of the run ended it */
+	SSB_END_SESSION,  /* a rule of the run's session ended the run */
 };
 
 struct ssb_result {
 	enum ssb_end end;
-	/* as `skillsandbox run` ends: the skill's own status, 128+N, 124, 125 or 137 */
+	/* the exit status of `skillsandbox run`: that of the skill, 128+N, 124, 125 or 137 */
 	int exit_status;
 	int signal;
 	uint64_t duration_us;
@@ -159,7 +159,7 @@ struct ssb_result {
 	/* names of the threat classes, worst first, separated by ", "; "" if none */
 	char classes[320];
 	char session_reason[256]; /* SSB_END_SESSION: the reason */
-	char lost_layers[80];     /* layers lost as --best-effort allows; "" if none */
+	char lost_layers[80]; /* layers that were missing, as --best-effort allows; "" if none */
 	char run_id[40];
 	char trace_path[4096];
 };
@@ -179,9 +179,9 @@ SSB_API int ssb_run(const struct ssb_plan *p, const int stdio[3], struct ssb_res
 SSB_API int ssb_run_in_session(const struct ssb_plan *p, const char *id, const int stdio[3],
                                struct ssb_result *ret_result, struct ssb_error *err);
 
-/* Follows a run. on_record is called once, when the record of the run exists and before the
- * skill starts. The library writes to `record` (borrowed); to read it, open /proc/self/fd/N
- * again. on_record may fork. */
+/* A callback of ssb_run_watched(). on_record is called once, when the record of the run exists and
+ * before the skill starts. The library writes to `record` (borrowed); to read it, open
+ * /proc/self/fd/N again. on_record may fork. */
 struct ssb_watch {
 	void (*on_record)(void *arg, int record);
 	void *arg;

@@ -9,7 +9,7 @@
 #include "manifest/yaml_doc.h"
 
 /* Fills `m` (zero except for its defaults) from the root of a file. Every finding goes to the
- * report. Returns false only without memory. */
+ * report. Returns false only if there is no memory. */
 bool fields_read(const struct report *rep, const struct ynode *root, struct manifest *m);
 
 #endif

@@ -7,7 +7,7 @@
 #include "manifest/values.h"
 
 struct level {
-	const char *name; /* what messages call the place of these keys */
+	const char *name; /* the name of the level in messages */
 	const struct field *fields;
 	size_t n;
 };

@@ -108,7 +108,7 @@ static int fail_open(enum ssb_code code, int sys_errno, const char *file, const 
 
 	report_where(where, sizeof(where), file, 0, 0);
 	(void)ssb_fail(&e, code, sys_errno, where, "%s", text);
-	/* a finding must be about a manifest; other codes mean that none was read */
+	/* A finding is always about a manifest. With another code, no manifest was read. */
 	if (code == SSB_E_MANIFEST) {
 		diag_add(diags, SSB_ERROR, where, remedy, "%s", e.text);
 	}

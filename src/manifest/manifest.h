@@ -75,7 +75,8 @@ struct manifest {
 	char *version;
 	char *description;
 	char *author;
-	struct mtext directory; /* only in a sidecar: the directory of its skill; s NULL: none */
+	struct mtext directory; /* only in a manifest outside the skill: the skill's directory; `s`
+	                           NULL: none */
 	struct egress_rule *egress;
 	size_t n_egress;
 	struct net_limits net;
@@ -114,8 +115,8 @@ static inline void manifest_freep(struct manifest **m)
 extern const struct resources RESOURCE_DEFAULTS;
 extern const struct net_limits NET_DEFAULTS;
 
-/* Convert between the names in files and the enums. The *_from_name functions return -1 for an
- * unknown name. */
+/* These functions convert between the names in files and the enums. The *_from_name functions
+ * return -1 for an unknown name. */
 const char *profile_name(enum profile p);
 int profile_from_name(const char *s);
 const char *protocol_name(enum protocol p);

@@ -3,7 +3,7 @@
  * The table is one sorted array of NUL-terminated rules, which tools/gen-psl.py makes at build
  * time. It contains no pointers, so it needs no relocations and no start-up time, and its pages are
  * read only when a wildcard is checked. Rules are written from the top-level label down ("uk.co"),
- * so that everything beneath a name is contiguous. "ck.*" is a wildcard rule, "ck.www!" an
+ * so that all rules beneath a name stand together. "ck.*" is a wildcard rule, "ck.www!" an
  * exception. */
 #include "manifest/psl.h"
 

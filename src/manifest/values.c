@@ -53,7 +53,8 @@ static const char *no_text_remedy(const struct ynode *n, const struct field *f)
 	return f->missing != NULL ? f->missing : "write \"\" for none, or remove the key";
 }
 
-/* Returns the text of a node, borrowed; NULL, after a report, if the node is not a text. */
+/* Returns the text of a node (borrowed). If the node is not a text, reports this and returns
+ * NULL. */
 const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	char remedy[64];
@@ -118,7 +119,8 @@ bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Returns the text after the row's check, new; NULL, after a report, if it was refused. */
+/* Returns the text that the row's check made of the value; it is new. If the check refuses the
+ * value, reports this and returns NULL. */
 static char *checked_text(struct ctx *c, const struct ynode *n, const struct field *f)
 {
 	const char *s = values_node_text(c, n, f);

@@ -23,8 +23,9 @@ struct ctx {
 struct field {
 	const char *key;
 	void (*read)(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
-	size_t offset;       /* offset of the value in the level's struct */
-	const char *missing; /* if required: what to write; NULL if optional */
+	size_t offset; /* offset of the value in the level's struct */
+	const char *
+	        missing; /* what to write if a required key is missing; NULL: the key is optional */
 	/* the keys of a value that is a mapping, or a list of mappings */
 	const struct level *level;
 	const char *(*check)(const char *s, char **ret);
@@ -39,18 +40,19 @@ void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field 
 void values_read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 void values_read_number(struct ctx *c, const struct ynode *n, const struct field *f, void *at);
 
-/* Parts of readers; they report what they refuse. values_node_text() returns a borrowed text, or
- * NULL. The other two return false for a refused value. */
+/* Functions that the readers call. Each reports a value that it refuses. In this case
+ * values_node_text() returns NULL (otherwise a borrowed text), and the other two return false. */
 const char *values_node_text(const struct ctx *c, const struct ynode *n, const struct field *f);
 bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struct field *f);
 bool values_node_number(const struct ctx *c, const struct ynode *n, const struct field *f,
                         uint64_t *ret);
-/* Returns the index of the word in `names`; -1, after a report, if it is not one of them. */
+/* Returns the index of the node's word in `names`. If the word is not in `names`, reports this and
+ * returns -1. */
 int values_node_choice(const struct ctx *c, const struct ynode *n, const struct field *f,
                        const char *const *names, size_t n_names);
 
 /* Allocates an array for the items of a list and stores its address in the pointer at `ret`.
- * Returns false, and allocates nothing, if the list is empty or without memory. */
+ * Returns false, and allocates nothing, if the list is empty or there is no memory. */
 bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret);
 
 void values_report_type(const struct ctx *c, const struct ynode *n, const struct field *f,

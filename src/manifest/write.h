@@ -1,5 +1,5 @@
-/* write.h - writes a manifest as text, with a reason after each line. manifest_parse() reads that
- * text as the same manifest. Without side effects. */
+/* write.h - writes a manifest as text, with a reason after each line. manifest_parse() turns this
+ * text back into the same manifest. No function here has side effects. */
 #ifndef MANIFEST_WRITE_H
 #define MANIFEST_WRITE_H
 
@@ -21,7 +21,7 @@ struct write_notes {
 	const char *head; /* the first lines of the file */
 	const char *const
 	        *why[WRITE_LISTS]; /* the reason for each item of a list; not for WRITE_OTHER */
-	const struct write_aside *asides; /* the asides of one list must be in their order */
+	const struct write_aside *asides; /* written in this order into their lists */
 	size_t n_asides;
 };
 

@@ -330,7 +330,7 @@ static bool level_read_map(struct yaml_reader *r, const yaml_event_t *start, str
 	}
 }
 
-/* Reads the node that begins with `ev`. Returns NULL, after a report, if reading must end. */
+/* Reads the node that begins with `ev`. If reading must end, reports why and returns NULL. */
 static struct ynode *read_node(struct yaml_reader *r, const yaml_event_t *ev, unsigned depth)
 {
 	AUTO(ynode_freep) struct ynode *n = NULL;

@@ -28,8 +28,8 @@ struct ynode {
 	struct ynode *next;
 };
 
-/* Parses bytes; messages call them `file` ("file:line:column"). Returns the root, new
- * (yaml_doc_free()); or NULL, and then `diags` has an error. A tree with errors is returned if
+/* Parses bytes; messages call them `file` ("file:line:column"). Returns the root, which must be
+ * freed with yaml_doc_free(), or NULL; `diags` then has an error. A tree with errors is returned if
  * possible, so that later checks can report more. A file without content becomes one null scalar;
  * the caller decides whether that is an error. */
 struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,

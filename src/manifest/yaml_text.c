@@ -1,9 +1,9 @@
 /* yaml_text.c - checks which characters a file contains.
  *
- * A person must see in an editor what we read. So besides the characters that YAML itself forbids
- * we refuse characters that make the view differ from the bytes: lone carriage returns, rare line
- * separators at which only some parsers break lines, and characters that change the direction of
- * the text. */
+ * A person must see in an editor what this program reads. So besides the characters that YAML
+ * itself forbids, it refuses characters that make the view differ from the bytes: lone carriage
+ * returns, rare line separators at which only some parsers break lines, and characters that change
+ * the direction of the text. */
 #include "manifest/yaml_text.h"
 
 #include <string.h>
