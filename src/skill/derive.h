@@ -1,8 +1,8 @@
-/* derive.h - writes a manifest, as text, for a skill that has none. Pure.
+/* derive.h - writes a manifest, as text, for a skill that has none. No I/O.
  *
  * manifest_parse() reads the text like any other manifest, so a derived manifest is checked as
- * strictly as a written one. It asks for no network and no files, has the usual limits, and asks
- * for variables only as wishes that the owner must grant. */
+ * strictly as a written one. It asks for no network and no files, has the usual limits, and it
+ * lists variables only as requests that the owner must grant. */
 #ifndef SKILL_DERIVE_H
 #define SKILL_DERIVE_H
 

@@ -40,17 +40,17 @@ struct digest_record digest_record_of(const struct stat *st);
 void digest_cache_load(struct digest_cache *c, int state_fd, const struct stat *dir);
 void digest_cache_done(struct digest_cache *c);
 
-/* Sets inout->hash to the digest of a file that has not changed. Returns false if the file must be
- * read. */
+/* Searches the cache for the file that `inout` describes. If the file has not changed since, sets
+ * inout->hash to its digest and returns true. Returns false if the file must be read. */
 bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout);
-/* Adds the record for the next run. `fresh`: the file was read just now. */
+/* Adds a record for the next run. `fresh` is true if the file was read just now. */
 void digest_cache_add(struct digest_cache *c, const struct digest_record *r, bool fresh);
-/* Writes the cache file if anything is new. `partial`: not all files were examined, so the old
- * records of the others are kept. */
+/* Writes the cache file if a record is new. `partial` is true if not all files were examined; the
+ * old records of the other files are then kept. */
 void digest_cache_store(struct digest_cache *c, int state_fd, bool partial);
 
-/* Removes the cache files that no run has used since `before`, or with `dry` only counts them.
- * Returns their number. */
+/* Removes the cache files that no run has used since `before`, or only counts these files if `dry`
+ * is true. Returns their number. */
 size_t digest_cache_prune(const char *state_dir, time_t before, bool dry);
 
 #endif

@@ -1,4 +1,4 @@
-/* files.c - computes the digest of a skill's files. Pure; files_walk.c reads the files. */
+/* files.c - computes the digest of a skill's files. No I/O; files_walk.c reads the files. */
 #include "skill/files.h"
 
 #include <assert.h>

@@ -86,9 +86,10 @@ struct files_wish {
 	enum files_use use;
 	int state_fd;        /* the state directory, for the cache (digest_cache.h); -1: no cache */
 	bool names_only;     /* no digests: no file is opened */
-	struct marks *marks; /* FILES_APPROVE: receives the kernel's times of everything that was
-	                        read; or NULL */
-	const volatile sig_atomic_t *stop; /* ends the reading when it is not 0; or NULL */
+	struct marks *marks; /* for FILES_APPROVE: gets a mark of everything that was read; NULL: no
+	                        marks */
+	const volatile sig_atomic_t
+	        *stop; /* NULL, or a flag that ends the reading when it is not 0 */
 };
 
 /* Reads the directory `dir_fd` (borrowed, may be O_PATH). Returns 0 if everything was read.

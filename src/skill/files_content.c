@@ -144,9 +144,9 @@ void files_add_left_out(struct files_walk *w, const char *why)
 
 /* ---- marks ------------------------------------------------------------------------ */
 
-/* If the last change is so recent that a later one could get the same time, waits a moment. If all
- * waits together would exceed MAX_MARK_WAIT, the files are being changed, and this function
- * fails. */
+/* If the file's last change is so recent that another change could get the same time, waits a
+ * moment. If all waits together would exceed MAX_MARK_WAIT, the files are being changed, and this
+ * function fails. */
 bool files_mark(struct files_walk *w, const struct stat *st)
 {
 	int64_t ns = w->wish->marks != NULL ? mark_young(st) : 0;
@@ -186,8 +186,8 @@ static bool is_sparse(int fd, const struct stat *st)
 	return sparse || lseek(fd, 0, SEEK_SET) != 0;
 }
 
-/* Hashes all bytes up to the end of the file. Returns 0; or -1 with errno, which is 0 if the
- * failure is recorded already. */
+/* Hashes all bytes up to the end of the file. Returns 0, or -1 with errno. An errno of 0 means that
+ * the failure is already recorded. */
 static int hash_content(struct files_walk *w, int fd, uint64_t size, uint8_t ret[SHA256_BYTES],
                         uint64_t *ret_size)
 {
@@ -270,8 +270,8 @@ static bool can_pin(struct files_walk *w, int fd, const struct stat *st)
 	return false;
 }
 
-/* Fills `r` from the open file. Returns 0, or -1 with errno, which is 0 if the failure is
- * recorded. */
+/* Fills `r` from the open file. Returns 0, or -1 with errno. An errno of 0 means that the failure
+ * is already recorded. */
 static int read_record(struct files_walk *w, int fd, struct digest_record *r, struct stat *st)
 {
 	if (fd < 0 || fstat(fd, st) != 0) {
@@ -360,8 +360,8 @@ void files_take(struct files_walk *w, int dir, const char *name, struct stat *st
 		take_record(w, st, &r);
 		return;
 	}
-	/* If marks are wanted, each file is opened to check for writers, even if its digest is
-	 * known. */
+	/* If the caller wants marks, each file is opened even if its digest is known, to find
+	 * processes that have it open for writing. */
 	if (cached && w->wish->marks == NULL && !(w->rules->pinned && lacks_blocks(st))) {
 		digest_cache_add(&w->cache, &r, false);
 		w->out->n_cached++;

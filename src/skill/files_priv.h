@@ -10,12 +10,13 @@
 #include "skill/digest_cache.h"
 #include "skill/files.h"
 
-#define FILES_CHUNK ((size_t)64 * 1024) /* bytes per read; malloc() maps larger blocks anew */
+/* Bytes per read. malloc() would map a larger buffer anew each time. */
+#define FILES_CHUNK ((size_t)64 * 1024)
 /* O_NONBLOCK: a FIFO that replaced a file must not block the reader. */
 #define FILES_OPEN    (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define FILES_BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
-/* The entries that a use reads, and its limits. */
+/* What one use (enum files_use) reads, and its limits. */
 struct files_rules {
 	size_t files; /* entries; a directory that has entries does not count */
 	size_t dirs;
@@ -42,7 +43,7 @@ struct files_walk {
 	size_t room;       /* allocated items of out->v */
 	size_t n_files;    /* entries; a directory that has entries does not count */
 	size_t n_dirs;     /* directories, including the skill's own */
-	size_t path_bytes; /* of the paths of entries and queues */
+	size_t path_bytes; /* bytes of the paths in `out` and in the queues */
 	uint64_t read;
 	int root;
 	dev_t dev; /* device of the root */
@@ -71,8 +72,8 @@ void files_fail_memory(struct files_walk *w);
 /* True if the caller must stop reading. */
 bool files_stopped(struct files_walk *w);
 
-/* Add the current path as an entry; files_add() also counts it as a file. Both return NULL, after
- * recording the failure, if there is no room. */
+/* Both functions add the current path as an entry; files_add() also counts it in n_files. If there
+ * is no room, they record the failure and return NULL. */
 struct skill_file *files_add(struct files_walk *w, unsigned mode, const char *link);
 struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const char *link);
 /* Adds an entry that is not served; `why` is static. */
@@ -80,9 +81,8 @@ void files_add_left_out(struct files_walk *w, const char *why);
 /* Appends the current path, of a directory or of a large file, to a queue. */
 void files_queue(struct files_walk *w, enum files_pass pass);
 
-/* If marks are wanted, adds one for the current path. Must be called before the content is read, so
- * that a later change gets a later time. Returns false if it failed, after recording the
- * failure. */
+/* If the caller wants marks, adds a mark of the current path. Must be called before the content is
+ * read, so that a later change gets a later time. On failure, records it and returns false. */
 bool files_mark(struct files_walk *w, const struct stat *st);
 
 /* Reads the regular file at the current path, which is `name` in the directory `dir` and has the

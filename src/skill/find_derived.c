@@ -143,7 +143,8 @@ typedef int says_fn(struct says *ret, const char *file, const char *text, size_t
                     struct ssb_diags *diags);
 
 /* Reads the file `name` of the skill into `head`, and parses it with `says` into `ret`. `file` is
- * its absolute path, for messages; if `file` is NULL, fails for lack of memory. */
+ * its absolute path, for messages; if `file` is NULL, the caller had no memory for it, and this
+ * function fails. */
 static int read_says(const struct skill_search *s, const char *name, const char *file,
                      says_fn *says, struct says *ret, struct buf *head, struct ssb_error *err)
 {

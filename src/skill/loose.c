@@ -77,8 +77,8 @@ static void warn_line(const struct loose *l, unsigned line, const char *text)
 	report_add(&l->rep, SSB_WARNING, line, 1, "", "%s", text);
 }
 
-/* Parses the text with the strict reader. `tell`: reports its findings as warnings. Returns new, or
- * NULL. */
+/* Parses the text with the strict reader. If `tell` is true, reports the reader's findings as
+ * warnings. Returns a new tree, or NULL. */
 static struct ynode *parse_strict(const struct loose *l, const char *text, size_t len,
                                   unsigned lines, bool tell)
 {
@@ -148,8 +148,8 @@ static void adopt_entries(struct loose *l, struct ynode *from)
 	}
 }
 
-/* Reads the first line of an entry that is not valid YAML: all that follows its key is taken as one
- * text for people. Returns a map with this one value, new; NULL without memory. */
+/* Reads the first line of an entry that is not valid YAML: everything after its key on this line
+ * becomes one text. Returns a new map with this one value, or NULL if there is no memory. */
 static struct ynode *as_text(struct loose *l, const char *text, size_t len, size_t key)
 {
 	AUTO(ynode_freep) struct ynode *map = new_node(YNODE_MAP, 1);

@@ -149,8 +149,8 @@ static void wishes_add(struct says_reading *r, const struct wish_place *p, struc
 
 /* ---- texts ---------------------------------------------------------------------- */
 
-/* Returns the text at this path, new; NULL if there is none, or if a manifest would not accept it
- * (with a warning). */
+/* Returns a new copy of the text at `path`, or NULL if there is none. If a manifest would not
+ * accept the text, warns and returns NULL. */
 static char *text_at(struct says_reading *r, struct ynode *root, const char *path,
                      const char *(*check)(const char *s, char **ret))
 {

@@ -1,7 +1,8 @@
-/* says.h - reads what a skill without a skillsandbox.yaml says about itself. Pure.
+/* says.h - reads what a skill without a skillsandbox.yaml says about itself. No I/O.
  *
  * The text is read leniently (loose.h): nothing in it is an error, and a part that is not
- * understood asks for nothing. Everything that it asks for is a wish of an untrusted author. */
+ * understood asks for nothing. Each thing that the text asks for is a wish (struct wish) of an
+ * untrusted author. */
 #ifndef SKILL_SAYS_H
 #define SKILL_SAYS_H
 
@@ -21,7 +22,7 @@ enum wishes {
 	WISH_ENV,      /* variables; each a valid name */
 	WISH_BINS,     /* programs that are all needed */
 	WISH_ANY_BINS, /* one of these is enough */
-	WISH_OS,       /* operating systems; none: any of them */
+	WISH_OS,       /* operating systems; an empty list means every system */
 	WISH_PACKAGES, /* Python packages */
 	WISH_KINDS,
 };

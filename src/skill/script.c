@@ -74,8 +74,8 @@ static void drop_word(struct script *s, size_t i)
 }
 
 /* "env -S python3 -u" and "env python3" become python3, for which toolchains can be found. env
- * itself stays if it does more (NAME=VALUE, -i). Its -S is dropped, because the words are
- * separated already. */
+ * itself stays if it does more (NAME=VALUE, -i). In this case only -S is dropped, because the words
+ * are separated already. */
 static void drop_env(struct script *s)
 {
 	if (s->n < 2 || !is_env(s->words[0])) {
@@ -167,8 +167,8 @@ static int choose_program(struct script *s, const char *head, size_t len, mode_t
 		               : ssb_fail(err, SSB_E_NOT_EXEC, 0, "script",
 		                          "'%.150s' is a program, but not executable", s->path);
 	}
-	/* A first line that does not fit into `head` is ignored, because a part of a path is
-	 * another path. */
+	/* A first line that does not fit into `head` is ignored, because a path that was cut off
+	 * names another file. */
 	bool whole = len < MAX_SHEBANG_BYTES || memchr(head, '\n', len) != NULL;
 	bool said = whole && script_read_shebang(head + skip, len - skip, s) == 0;
 	if (said && (program == NULL || programs_has(s->words[0]))) {

@@ -21,8 +21,8 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
                 struct ssb_diags *diags, struct ssb_error *err);
 void script_done(struct script *s);
 
-/* Splits a first line "#!...", without its end, into words. Returns 0, or -1 if it is not such a
- * line. Pure. */
+/* Splits a first line "#!...", without its end, into words. Returns 0, or -1 if `text` is not such
+ * a line. */
 int script_read_shebang(const char *text, size_t len, struct script *ret);
 
 /* Appends the scripts that can be started, for people: "scripts/a.py, scripts/b.sh". Appends as

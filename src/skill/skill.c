@@ -216,8 +216,9 @@ static char *sidecar_file(const struct skill_search *s)
 	               : file;
 }
 
-/* True if the sidecar names this directory, or none. Symlinks in the named path are not followed: a
- * program that may replace one could choose the skill that the sidecar is for. */
+/* True if the sidecar names this directory, or none. Symlinks in the named path are not followed.
+ * Otherwise a program that may replace such a symlink could choose the skill that the sidecar is
+ * for. */
 static bool is_for(const struct manifest *m, const char *dir)
 {
 	auto_free char *named = m->directory.s != NULL ? file_follow_fixed(m->directory.s) : NULL;

@@ -27,7 +27,7 @@ enum skill_format {
 
 /* For people and records: "skillsandbox.yaml", "sidecar", "SKILL.md", "skillware", "script". */
 const char *skill_format_name(enum skill_format f);
-/* Converts such a name. Returns false if no format has it. */
+/* Finds the format with this name. Returns false if no format has it. */
 bool skill_format_from(const char *name, enum skill_format *ret);
 /* True if the manifest is derived. The variables that such a manifest asks for are withheld until
  * the owner grants them. */
@@ -52,10 +52,11 @@ void skill_dir_close(struct skill_dir *d); /* accepts SKILL_DIR_NONE */
 
 struct skill_found {
 	enum skill_format format;
-	struct manifest *manifest; /* if derived, checked as strictly as a written one */
-	char *file;                /* absolute path of the file from which it was read or derived */
-	char *text;                /* the text of a derived manifest; else NULL */
-	size_t used;               /* number of the caller's arguments that named the script */
+	struct manifest
+	        *manifest; /* a derived manifest has passed the same checks as a written one */
+	char *file;        /* absolute path of the file from which it was read or derived */
+	char *text;        /* the text of a derived manifest; else NULL */
+	size_t used;       /* number of the caller's arguments that named the script */
 	/* a sidecar NAME.yaml that names no directory: it is used for every directory called
 	 * NAME */
 	bool unbound;
