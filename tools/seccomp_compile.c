@@ -89,8 +89,8 @@ static bool observed(const char *name)
 	return false;
 }
 
-/* Returns the action of the filter instead of `action`: an observed filter asks the supervisor
- * about refusals and about some other calls. */
+/* Returns the action that the filter takes in place of `action`: an observed filter asks the
+ * supervisor about refused calls and about some allowed ones. */
 static uint32_t told(const struct seccomp_policy *p, const struct seccomp_call *call,
                      uint32_t action)
 {
@@ -174,7 +174,8 @@ static int by_number(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-/* Adds the calls that have rules but no group; after their rules, the filter's default applies. */
+/* Adds the calls that have rules but are in no group. If none of its rules matches, such a call
+ * gets the filter's default. */
 static int add_groupless(struct seccomp_policy *p, const struct seccomp_arch *arch,
                          struct seccomp_which which)
 {
@@ -315,10 +316,10 @@ static bool has_more(const struct seccomp_rule *r, size_t depth)
 	return depth < SECCOMP_MAX_CONDS && r->cond[depth].mask != 0;
 }
 
-/* Writes the rules of `call` that have the first `depth` conditions in common; these are true at
- * this point. Rules that also have the next condition in common are tested together. If none of
- * them matches, the code continues behind them. The value that the previous rule has compared is
- * still loaded, unless that rule has loaded another one since. */
+/* Writes the code for rules of `call` whose first `depth` conditions are the same, and are true at
+ * this point of the filter. Rules that also have the next condition in common share its test. If no
+ * rule matches, the filter continues after this code. `loaded` is the condition whose argument the
+ * filter has loaded last; NULL: unknown. */
 static void emit_rules(struct code *c, const struct seccomp_call *call,
                        const struct seccomp_rule *const *rules, size_t n, size_t depth)
 {
@@ -362,7 +363,8 @@ static void emit_tree(struct code *c, const struct range *r, size_t n)
 		return;
 	}
 	size_t left = n / 2;
-	/* Is the long jump needed? The left half is laid out once to find out. */
+	/* Write the left half once to get its size. If a conditional jump cannot span it, write it
+	 * again with an unconditional jump. */
 	size_t start = c->n;
 	size_t test = emit(c, BPF_JMP | BPF_JGE | BPF_K, 0, 0, r[left].first);
 	emit_tree(c, r, left);
@@ -384,8 +386,9 @@ static bool is_return(const struct sock_filter *f)
 	return f->code == (BPF_RET | BPF_K);
 }
 
-/* Returns the return to which a jump to `to` may go instead: the last one within reach that has the
- * same action, and preferably one that is needed already. */
+/* `to` is the index of a return instruction, to which the instruction `jump` jumps. Returns the
+ * index of a return with the same action that `jump` can reach: the last one that is already
+ * needed, otherwise the last one. */
 static size_t find_return(const struct code *c, const bool *needed, size_t jump, size_t to)
 {
 	size_t found = to;
@@ -399,9 +402,10 @@ static size_t find_return(const struct code *c, const bool *needed, size_t jump,
 	return found;
 }
 
-/* Many leaves of the tree do the same, and a longer filter takes longer to load. From the end on,
- * each jump to a return is moved to a shared return behind it. No code runs into a return from
- * above, so a return without jumps is removed, which makes other jumps shorter. */
+/* Many leaves of the tree end with the same return, and a longer filter takes longer to load. So
+ * each jump to a return gets a later return as its target, which several jumps share; the last jump
+ * comes first. A return is reached only by jumps. So a return that lost its jumps is removed, which
+ * also makes other jumps shorter. */
 static void share_returns(struct code *c)
 {
 	static size_t to[BPF_MAXINSNS][2];

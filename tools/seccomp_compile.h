@@ -52,7 +52,7 @@ int seccomp_number(const struct seccomp_arch *arch, const char *name);
 /* Writes the name of the call `nr`; "" if it is unknown. */
 void seccomp_name(const struct seccomp_arch *arch, int nr, char *out, size_t size);
 
-/* Each returns 0. If the tables are wrong, it writes a line to stderr and returns -1. */
+/* Both functions return 0. If the tables are wrong, they write a line to stderr and return -1. */
 int seccomp_resolve(const struct seccomp_arch *arch, struct seccomp_which which,
                     struct seccomp_policy *ret_policy);
 int seccomp_compile(const struct seccomp_arch *arch, struct seccomp_which which,

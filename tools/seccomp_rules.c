@@ -241,7 +241,8 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 
 	/* PR_SET_MM changes what /proc shows about the process. */
 	{ "prctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(0, K_PR_SET_MM) } },
-	/* Core scheduling keeps other tasks away from the sibling threads of the core. */
+	/* With core scheduling, a skill could keep other programs away from the sibling threads of
+	 * a core. */
 	{ "prctl", IN_ALL, TO_ANY, DENY(EINVAL), { IS(0, K_PR_SCHED_CORE) } },
 	/* More filters are allowed, but not a second listener: the supervisor has one. EBUSY is the
 	 * kernel's own answer in that case. */
@@ -324,9 +325,9 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	FCNTL(IN_DIALLER, K_F_SETFD),
 	FCNTL(IN_DIALLER, K_F_DUPFD),
 
-	/* The broker, with exactly the arguments that it uses. A socket that the dialler has
-	 * connected is in the host's network. After the server has reset it, MSG_FASTOPEN could
-	 * connect it to any other address. */
+	/* The broker may make these calls only with exactly the arguments that it uses. A socket
+	 * that the dialler has connected is in the host's network. After the server has reset it,
+	 * MSG_FASTOPEN could connect it to any other address. */
 	{ "accept4", IN_BROKER, TO_ANY, ALLOW, { IS(3, K_O_CLOEXEC | K_O_NONBLOCK) } },
 	{ "pipe2", IN_BROKER, TO_ANY, ALLOW, { IS(1, K_O_CLOEXEC | K_O_NONBLOCK) } },
 	{ "shutdown", IN_BROKER, TO_ANY, ALLOW, { IS(1, SHUT_WR) } },
@@ -459,8 +460,8 @@ const struct seccomp_group SECCOMP_GROUPS[] = {
 	/* A program may confine itself further. */
 	{ IN_ALL, TO_ANY, ALLOW,
 	  "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self" },
-	/* Used by the kernel's own trampolines when the administrator traces a library. From
-	 * elsewhere they cause SIGILL. */
+	/* The kernel's own trampolines make these calls when the administrator traces a library.
+	 * From other code they cause SIGILL. */
 	{ IN_ALL, TO_ANY, ALLOW, "uretprobe uprobe" },
 
 	/* Calls on existing sockets. The rules above decide which sockets can be created. */

@@ -1,8 +1,8 @@
 /* seccomp_rules.h - the types of the system call tables.
  *
- * The decision about a call is that of the first row of SECCOMP_RULES with its name that belongs to
- * the filter and whose conditions are all true. If there is none, the one group with its name in
- * this filter decides, and otherwise the filter's default.
+ * A call is decided by the first row of SECCOMP_RULES that has the call's name, belongs to the
+ * filter, and has no false condition. If there is no such row, the group of this filter that
+ * contains the name decides. If there is no such group either, the filter's default decides.
  *
  * Conditions compare only the low 32 bits of an argument. That is exact: the kernel takes each of
  * these arguments as int, unsigned int or umode_t, or as flags that are all in the low half (clone
@@ -17,8 +17,8 @@
 
 #include "os/seccomp.h"
 
-/* A row belongs to the filters of these profiles and reaches. Our own init, broker, dialler and
- * maker count as further profiles. */
+/* A row belongs to the filters of these profiles and reaches. The runtime's own init, broker,
+ * dialler and maker count as further profiles. */
 #define IN_DEFAULT    (1U << SECCOMP_PROFILE_DEFAULT)
 #define IN_STRICT     (1U << SECCOMP_PROFILE_STRICT)
 #define IN_PERMISSIVE (1U << SECCOMP_PROFILE_PERMISSIVE)
