@@ -250,7 +250,7 @@ static void add_range(struct ranges *rs, uint32_t first, uint32_t action,
 	struct range *last = rs->n > 0 ? &rs->r[rs->n - 1] : NULL;
 
 	if (last != NULL && last->call == NULL && call == NULL && last->action == action) {
-		return; /* continues the range before */
+		return; /* the previous range has the same decision and includes this one */
 	}
 	rs->r[rs->n++] = (struct range){ first, action, call };
 }

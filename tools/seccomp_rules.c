@@ -143,8 +143,8 @@
 	{ "socket", IN_DIALLER, TO_ANY, ALLOW, { IS(0, domain), MASKED(1, K_SOCK_TYPE, type) } }
 #define MAKE_SOCKET(name, type) \
 	{ name, IN_MAKER, TO_ANY, ALLOW, { IS(0, AF_UNIX), MASKED(1, K_SOCK_TYPE, type) } }
-/* Two opens that Landlock does not check: with access mode 3 (neither read nor write), which is
- * enough for fchmod(); and with O_TRUNC but only to read (before Linux 6.2). */
+/* Landlock does not check two kinds of open(): one with access mode 3 (neither read nor write),
+ * which is enough for fchmod(); and one that only reads but has O_TRUNC (before Linux 6.2). */
 #define UNSEEN_OPEN(name, flags) \
 	{ name, IN_ALL, TO_NONE, DENY(EACCES), { MASKED(flags, K_O_ACCMODE, K_O_ACCMODE) } }, \
 	{ name, IN_ALL, TO_NONE, DENY(EACCES), \
@@ -197,9 +197,10 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	SOCKET_TYPE(TO_UNIX, ALLOW, AF_UNIX, SOCK_SEQPACKET),
 	SOCKET_FAMILY(TO_UNIX, DENY(ESOCKTNOSUPPORT), AF_UNIX),
 	SOCKET_FAMILY(TO_INET | TO_NONE, DENY(EACCES), AF_UNIX),
-	/* Lists of interfaces, for os.networkInterfaces() and the like. Without a capability, this
-	 * protocol only answers questions about the sandbox's own network. Other netlink protocols
-	 * reach netfilter, audit and crypto. */
+	/* Programs read the list of interfaces (os.networkInterfaces() and the like) by
+	 * NETLINK_ROUTE. To a process without a capability, this protocol only answers questions
+	 * about the sandbox's own network. Other netlink protocols reach netfilter, audit and
+	 * crypto. */
 	{ "socket", IN_WIDE, TO_OWN, ALLOW, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 
 	/* A connected stream socket has a fixed peer. A datagram socket has not: sendto() accepts
@@ -217,11 +218,11 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	/* Line disciplines load kernel modules; TIOCCONS redirects the output of the console. */
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCSETD) } },
 	{ "ioctl", IN_ALL, TO_ANY, DENY(EPERM), { IS(1, K_TIOCCONS) } },
-	/* btrfs and bcachefs: a snapshot through any directory of a subvolume contains the whole
-	 * subvolume (btrfs before Linux 6.7). With a writable grant in the home directory, a skill
-	 * could copy the home directory. The three numbers for cloning files stay allowed, as other
-	 * file systems share them. OCFS2 clones by path without a check by Landlock. All other
-	 * ioctls are allowed, because a granted device has its own. */
+	/* Snapshots of btrfs and bcachefs: a snapshot that is made through any directory of a
+	 * subvolume contains the whole subvolume (btrfs before Linux 6.7). With a writable grant in
+	 * the home directory, a skill could copy the home directory. The three numbers for cloning
+	 * files stay allowed, as other file systems share them. OCFS2 clones by path without a
+	 * check by Landlock. All other ioctls are allowed, because a granted device has its own. */
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FICLONERANGE) } },
 	{ "ioctl", IN_ALL, TO_ANY, ALLOW, { IS(1, K_FIDEDUPERANGE) } },
@@ -371,7 +372,7 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	{ "prctl", IN_DIALLER, TO_ANY, ALLOW, { IS(0, K_PR_SET_VMA) } },
 	{ "prlimit64", IN_DIALLER, TO_ANY, ALLOW, { IS(0, 0) } },
 
-	/* The maker: unix sockets that can be connected, and answers to calls that wait for the
+	/* The maker may make Unix sockets that can be connected, and answer calls that wait for the
 	 * supervisor. */
 	MAKE_SOCKET("socket", SOCK_STREAM),
 	MAKE_SOCKET("socket", SOCK_SEQPACKET),

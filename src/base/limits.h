@@ -12,7 +12,7 @@
 #define MAX_LIST_ITEMS   256 /* items of one list in a manifest */
 #define MAX_DIAGS        64  /* findings kept for one file */
 
-/* Skills without a manifest, which are read leniently */
+/* Skills without a manifest; their texts are read leniently */
 #define MAX_LOOSE_ENTRIES 256 /* entries of one frontmatter */
 #define MAX_BLANK_LINES   64  /* blank lines before the frontmatter */
 #define MAX_WISHES        256 /* names of one kind (enum wishes) that a skill asks for */
@@ -61,8 +61,8 @@
 #define MAX_CONNECTION_RATE  100000 /* per second */
 #define MAX_NET_BYTES_CAP    (1ULL << 50)
 
-/* Inotify, for one run. The caller's uid usually has 128 instances and at least 8,192 watches on
- * the whole machine. */
+/* Limits of inotify for one run. All processes of the caller's uid together usually may have 128
+ * instances and at least 8,192 watches. */
 #define MAX_INOTIFY_INSTANCES 16
 #define MAX_INOTIFY_WATCHES   4096
 #define MAX_TERMINALS         "64" /* ptys; all sandboxes of the machine share 3,072 */
@@ -80,8 +80,8 @@
 #define DEF_NET_BYTES       (1ULL << 30) /* in each direction */
 
 /* Session policies and prices */
-#define MAX_SESSION_COUNT   1000000000ULL        /* greatest `max` for a count */
-#define MAX_SESSION_SECONDS (366ULL * 24 * 3600) /* greatest `max` for a duration */
+#define MAX_SESSION_COUNT   1000000000ULL        /* greatest `max` of a limit that counts */
+#define MAX_SESSION_SECONDS (366ULL * 24 * 3600) /* greatest `max` of a limit of time */
 #define MAX_GRACE_SECONDS   3600ULL
 #define MAX_NOTIFY          16   /* receivers that one policy names */
 #define MAX_EXPORTS         16   /* exports of one ledger */
@@ -290,9 +290,9 @@
 #define MAX_REPOS        256         /* each needs an open fd for each protected name */
 #define MAX_KNOWN_BYTES  (1UL << 20) /* bytes of one file in which runs keep rows for later runs */
 #define MAX_REPO_CONFIG  (64 * 1024) /* bytes of one git configuration file */
-#define MAX_REPO_CONFIGS 32   /* files of one work tree or of the owner, with included files */
-#define MAX_WORKTREES    32   /* worktrees of one repository, protected one by one */
-#define MAX_GITDIRS      512  /* git directories outside of their working trees */
+#define MAX_REPO_CONFIGS 32          /* git configuration files of one tree or of the owner */
+#define MAX_WORKTREES    32          /* worktrees of one repository, protected one by one */
+#define MAX_GITDIRS      512         /* git directories outside of their working trees */
 #define MAX_AROUND       1024 /* directories above writable grants, searched for repositories */
 #define MAX_LISTED_NAMES                                                                           \
 	500 /* names listed in a directory with protected names; in a larger directory only known  \

@@ -10,8 +10,8 @@
  * incomplete). */
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
 
-/* Returns the length to which s must be cut, so that it has at most `max` bytes and no sequence is
- * split. */
+/* Returns the greatest length, at most `max`, to which s can be cut without splitting a
+ * sequence. */
 size_t utf8_cut(const char *s, size_t max);
 
 #endif

@@ -111,8 +111,8 @@ static void hear_dialler(struct broker *b)
 		/* The message arrived, but its socket did not, because no fd was free. */
 		reply.result = DIAL_BUSY;
 	} else if (n != (ssize_t)sizeof(reply) || (reply.id.kind != DIAL_SPARES && fds.n > 1)) {
-		/* The dialler has ended or misbehaves: only spares may come with more than one
-		 * socket. The broker cannot work without the dialler. */
+		/* The dialler has ended or misbehaves: only a reply with spares may have more than
+		 * one socket. The broker cannot work without the dialler. */
 		_exit(1);
 	}
 	switch (reply.id.kind) {

@@ -120,7 +120,7 @@ void conn_close(struct broker *b, struct conn *c, enum reason reason)
 {
 	if (c->state == CONN_RELAY) {
 		report_conn(b, c, EGRESS_CARRIED, reason, "");
-		reset_on_close(c->client.fd, false); /* the listener has it on */
+		reset_on_close(c->client.fd, false); /* turn off what listen.c has turned on */
 		reset_on_close(c->server.fd, !c->up.done);
 		conn_free(b, c);
 	} else {

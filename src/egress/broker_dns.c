@@ -55,8 +55,8 @@ static void report_question(struct broker *b, const struct dns_question *q, cons
 	broker_report(b, &e);
 }
 
-/* Returns whether the name contains the canary of a learning run, which a query could carry out of
- * the machine. */
+/* Returns whether the name contains the canary of a learning run. A query for this name could carry
+ * the canary out of the machine. */
 static bool holds_canary(const struct broker *b, const struct dns_question *q)
 {
 	const char *canary = b->c->table->plan->canary;
@@ -189,8 +189,8 @@ void broker_dns_turn(struct broker *b, struct source *s)
 		size_t len = answer_question(b, c->buf + 2, want, false, out + 2, sizeof(out) - 2);
 		out[0] = (uint8_t)(len >> 8);
 		out[1] = (uint8_t)len;
-		/* Drop a client that does not read its short answer, and a client that gets no
-		 * answer, so that it does not wait. */
+		/* Drop a client that does not read its short answer. Drop also a client that gets
+		 * no answer: it must not wait for one. */
 		if (len == 0 || send(s->fd, out, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			dns_close(b, c);
 			return;

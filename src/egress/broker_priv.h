@@ -93,7 +93,7 @@ TAILQ_HEAD(udp_list, udp_flow);
 #define UDP_BUCKETS 1024
 
 struct udp_flows {
-	struct udp_flow *bucket[UDP_BUCKETS]; /* by listener and client */
+	struct udp_flow *bucket[UDP_BUCKETS]; /* hash table of the flows, by listener and client */
 	struct udp_list live;                 /* dialling or relaying; the longest idle first */
 	struct udp_list muted; /* denied flows; their datagrams are dropped for MUTED_MS */
 	struct udp_list over;  /* freed at the end of the round */
@@ -147,7 +147,7 @@ struct broker {
 	uint64_t n_conns;             /* includes UDP flows */
 	uint64_t n_in[CONN_OVER + 1]; /* TCP connections in each state; CONN_OVER: all that ended */
 	uint64_t next_id;
-	uint64_t bytes_out, bytes_in; /* of all connections */
+	uint64_t bytes_out, bytes_in; /* bytes carried on all connections */
 	uint64_t lost_out, lost_in;   /* datagrams that were counted but not carried */
 	uint64_t known;   /* bytes of both directions that were reported to the supervisor */
 	uint64_t tell_ms; /* clock_ms() before which bytes are not reported again */
@@ -161,8 +161,8 @@ struct broker {
 
 void broker_report(struct broker *b, const struct egress_event *e);
 int broker_watch(struct broker *b, struct source *s);
-/* Must be called before a socket that came from the dialler is closed. While the dialler still has
- * its copy, the socket would stay open, and events for it would still arrive. */
+/* Must be called before a socket that came from the dialler is closed. Otherwise events for the
+ * socket would still arrive while the dialler has its copy, which keeps the socket open. */
 void broker_unwatch(struct broker *b, struct source *s);
 /* Must be called when a send to `s` has blocked. From then on, events of `s` also say that it can
  * take more. */

@@ -348,8 +348,8 @@ static void refuse_request(const struct dialler *d, struct dial_id id, enum dial
 	send_reply(d, &reply, -1);
 }
 
-/* Makes the first attempt if it needs no waiting, and answers. Returns false if a thread must
- * continue. */
+/* Makes the first attempt if no waiting is needed, and answers if it succeeds. Returns false if a
+ * thread must continue. */
 static bool serve_at_once(struct dial_job *job)
 {
 	struct dial_reply reply = { .id = job->request.id, .result = DIAL_OK };

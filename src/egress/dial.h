@@ -58,7 +58,7 @@ struct dial_reply {
 	struct address address; /* the address that was dialled (the proxy's, if there is one), or
 	                           the last refused one */
 	uint8_t via_proxy;      /* 1: connected through the owner's proxy (proxy.h) */
-	char range[16];         /* with DIAL_GUARDED: "loopback", ... */
+	char range[16];         /* with DIAL_GUARDED: the kind of `address`, such as "loopback" */
 	uint32_t valid_us;      /* with DIAL_SPARES: how long the sockets may be used */
 };
 

@@ -63,8 +63,8 @@ static void tell_broker(const struct gate *g, enum gate_word word)
 
 static void send_out(const struct gate *g, const char *datagram, size_t len)
 {
-	/* The first failure may be about an earlier datagram, for example that the path allows only
-	 * smaller ones. In that case this datagram was not sent, so try again. */
+	/* The first send() may report the error of an earlier datagram, for example that it was too
+	 * large for the path. This datagram was then not sent, so try again. */
 	for (int i = 0; i < 2; i++) {
 		if (send(g->server.fd, datagram, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return;

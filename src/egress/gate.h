@@ -24,8 +24,8 @@ enum gate_word {
  * -1 with errno; errno is EMFILE if there are already MAX_UDP_FLOWS gates. */
 int gate_open(int udp);
 
-/* Must be called when the broker has closed all its ends. Waits, at most 100 ms, until the
- * datagrams that the broker sent before that have left. */
+/* Must be called when the broker has closed all its ends. Waits, at most 100 ms, until all
+ * datagrams have left that the broker sent before it closed its ends. */
 void gate_finish(void);
 
 #endif

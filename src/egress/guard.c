@@ -188,8 +188,8 @@ const char *guard_address_special(const struct address *a)
 	return KIND_NAMES[judge_special(a)];
 }
 
-/* Returns the kind of an address that is on this machine or its own networks, or that contains such
- * an IPv4 address. Returns NULL for any other address. */
+/* Returns the kind of an address of this machine or of a host on its own networks. Judges in the
+ * same way an IPv4 address inside an IPv6 address. Returns NULL for any other address. */
 static const char *find_near_kind(const struct address *a)
 {
 	static const char *const NEAR[] = { [NET_BEYOND] = NULL,

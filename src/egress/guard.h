@@ -19,7 +19,7 @@
  * 64:ff9b:1::/48, ISATAP). An address outside 2000::/3 is never public, except in 64:ff9b::/96. */
 const char *guard_address_special(const struct address *a);
 
-bool guard_is_loopback(const struct address *a); /* returns whether it is of the kind "loopback" */
+bool guard_is_loopback(const struct address *a); /* true if the kind of `a` is "loopback" */
 
 /* Returns whether the address may be dialled: it is in one of the owner's ranges, or it is public
  * and not on this machine or its own networks. If the address may not be dialled, *ret_kind is the

@@ -314,7 +314,7 @@ static void put_total(struct json *j, void *arg)
 	json_kuint(j, "bytes_out", t->bytes_out);
 	json_kuint(j, "bytes_in", t->bytes_in);
 	if (t->lost > 0) {
-		json_kuint(j, "lost", t->lost); /* so the numbers of bytes are lower bounds */
+		json_kuint(j, "lost", t->lost); /* bytes_* are lower bounds */
 	}
 }
 
@@ -380,7 +380,8 @@ static void take_opened(struct ledger *l, const struct egress_event *e, struct t
 	l->opened++;
 	find_total(l, e)->connections++;
 	write_event(&d, trace);
-	/* A broker that respects its limit never has more open connections than this. */
+	/* A broker that obeys max_connections never has more open connections than
+	 * MAX_CONNECTIONS_CAP. */
 	if (l->n_open >= MAX_CONNECTIONS_CAP || find_open(l, e->connection) != NULL) {
 		return;
 	}
@@ -529,7 +530,7 @@ struct ledger *ledger_new(const struct ssb_plan *plan)
 
 	if (l != NULL) {
 		l->plan = plan;
-		l->others.where.rule = -1; /* this entry counts several rules */
+		l->others.where.rule = -1; /* this total belongs to several rules */
 	}
 	return l;
 }
@@ -580,7 +581,7 @@ static void put_totals(struct json *j, void *arg)
 	json_kuint(j, "bytes_out", out);
 	json_kuint(j, "bytes_in", in);
 	if (l->lost > 0) {
-		json_kuint(j, "lost", l->lost); /* so the numbers of bytes are lower bounds */
+		json_kuint(j, "lost", l->lost); /* bytes_* are lower bounds */
 	}
 }
 

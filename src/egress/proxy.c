@@ -148,8 +148,8 @@ static enum dial_result hear_reply(int fd, int64_t deadline_us)
 	}
 }
 
-/* Asks the proxy for a tunnel. `host` is a name that a rule matched, or an address that we
- * formatted, so it cannot contain a line end. */
+/* Asks the proxy for a tunnel. `host` is a name that a rule matched, or an address that this
+ * program formatted. So it cannot contain a line end. */
 static enum dial_result request_tunnel(int fd, const struct upstream *proxy, const char *host,
                                        uint16_t port, int64_t deadline_us)
 {

@@ -12,7 +12,7 @@
 struct budget {
 	uint64_t cpu_us;  /* CPU time at which the budget is used up */
 	uint64_t wall_us; /* wall-clock time at which the budget is used up */
-	uint64_t sure_us; /* before this wall-clock time the CPU time cannot be used up */
+	uint64_t sure_us; /* until this wall-clock time, cpu_us cannot be reached */
 };
 
 static inline struct budget budget_new(unsigned cpu_ms, unsigned wall_ms)

@@ -30,8 +30,8 @@ static inline bool entries_buffered(const struct entries *e)
 	return e->at < e->len;
 }
 
-/* For a DIR: opens the directory `name` in dir_fd; "." is dir_fd itself. Follows no symlink.
- * Returns new, or NULL with errno. */
+/* Opens a DIR for the directory `name` in dir_fd; "." is dir_fd itself. Follows no symlink. The
+ * result is new; NULL with errno on failure. */
 DIR *entries_open(int dir_fd, const char *name);
 /* Like entries_next(), for a DIR. */
 const struct dirent *entries_of(DIR *dir);

@@ -38,7 +38,7 @@ static const struct {
 	{ LL_SPECIAL, LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO },
 };
 
-/* Returns all rights for files that an ABI has. */
+/* Returns the bits of all file rights that the version `abi` has. */
 static uint64_t landlock_known(int abi)
 {
 	uint64_t all = (1ULL << 13) - 1;

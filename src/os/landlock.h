@@ -20,8 +20,8 @@ int landlock_abi(void); /* 0: Landlock is not available */
 /* Makes a ruleset that restricts every right of the ABI and, on ABI 6, isolates abstract unix
  * sockets and signals. Returns an owned fd, or -1 with errno. */
 int landlock_new(int abi);
-/* Adds a rule that allows `may` (LL_*) beneath path_fd. Returns 0, or -1 with errno. For a symlink
- * it does nothing: only its target needs a rule. */
+/* Adds a rule that allows `may` (LL_*) beneath path_fd. Returns 0, or -1 with errno. If path_fd is
+ * a symlink, does nothing: only the target of a symlink needs a rule. */
 int landlock_allow(int ruleset_fd, int abi, int path_fd, unsigned may);
 int landlock_enforce(int ruleset_fd); /* needs no_new_privs */
 

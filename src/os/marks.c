@@ -9,8 +9,8 @@
 
 #include "os/clock.h"
 
-/* The kernel's file times have a tick of at most 10 ms. If the nanoseconds of a time are 0, the
- * file system stores perhaps only whole seconds, or only even seconds. */
+/* The clock from which the kernel takes file times has a tick of at most 10 ms. If the nanoseconds
+ * of a time are 0, the file system stores perhaps only whole seconds, or only even seconds. */
 #define TICK_NS   (20LL * 1000000)
 #define COARSE_NS (2LL * 1000000000)
 

@@ -67,8 +67,7 @@ int net_loopback_up(void)
 			struct nlmsghdr head;
 			struct ifinfomsg link;
 		} up;
-		struct address_request v6; /* uses the whole struct; v4 is shorter, so it must be
-		                              last */
+		struct address_request v6; /* fills its struct; v4 does not, so it must be last */
 		struct address_request v4;
 	} r = {
 		.up = { { .nlmsg_len = sizeof(r.up),
@@ -119,8 +118,8 @@ int net_local_range(int family, const uint8_t *address, unsigned bits)
 		           .rtm_type = RTN_LOCAL },
 	};
 	int lo = LOOPBACK_INDEX;
-	/* Use the congestion control "reno": that of the host is chosen for real networks and may
-	 * slow down the traffic, while loopback has no congestion. */
+	/* Use the congestion control "reno". The host's congestion control was chosen for real
+	 * networks and may slow down the traffic, but loopback has no congestion. */
 	struct {
 		struct rtattr head;
 		char name[8];
@@ -228,7 +227,8 @@ static const struct rtattr *find_attribute(const struct rtattr *a, size_t left, 
 }
 
 /* Judges a route. A route to neighbours has no router and a prefix of at least 8 (IPv4) or 32
- * (IPv6) bits: some machines have a default route without a router. */
+ * (IPv6) bits. A shorter prefix is no sign of neighbours, because some machines have a default
+ * route without a router. */
 static enum net_place place_of_route(const struct route_answer *got, ssize_t n)
 {
 	const struct rtmsg *route = &got->says.route;

@@ -39,7 +39,7 @@ enum probe_id {
 	PROBE_COUNT,
 };
 
-bool probe_needs_userns(enum probe_id id); /* true if it is tried in a user namespace */
+bool probe_needs_userns(enum probe_id id); /* true if the feature is tried in a user namespace */
 
 /* Returns 0 if the feature works, otherwise the errno of the step that failed. */
 int probe_feature(enum probe_id id);

@@ -204,7 +204,7 @@ static void move_up(struct remover *r, int dir, const char *name)
 	if (is_mount(r, dir, name)) {
 		return;
 	}
-	/* Make it writable first: otherwise it cannot be moved, nor can its entries. */
+	/* Make the directory writable first. Otherwise neither it nor its entries can be moved. */
 	open_up(dir, name);
 	for (int i = 0; i < NAME_TRIES; i++) {
 		snprintf(to, sizeof(to), ".removed-%u", r->named++);

@@ -11,7 +11,7 @@ struct tree_entry {
 	const char *path; /* relative to the top directory; may contain any bytes */
 	int dir;          /* the directory that contains it; borrowed */
 	const char *name; /* its name in `dir` */
-	struct stat st;   /* if the entry is a symlink: of the link itself */
+	struct stat st;   /* attributes; if the entry is a symlink, those of the link itself */
 };
 
 /* Called for each entry. If it returns false for a directory, the content of the directory is
@@ -19,7 +19,7 @@ struct tree_entry {
 typedef bool tree_fn(void *arg, const struct tree_entry *e);
 
 struct tree_caps {
-	size_t entries; /* in all directories together */
+	size_t entries; /* most entries in all directories together */
 	size_t depth;
 };
 

@@ -77,8 +77,8 @@ static int enter_namespaces(const struct unix_maker_setup *s, pid_t parent)
 	    make_root(s) != 0) {
 		return -1;
 	}
-	/* If an ordinary user started the run, this fails, and the maker keeps the same groups as
-	 * the skill. */
+	/* This call fails if an ordinary user started the run. The maker then keeps the same groups
+	 * as the skill. */
 	(void)setgroups(0, NULL);
 	if (setresgid(s->gid, s->gid, s->gid) != 0 || setresuid(s->uid, s->uid, s->uid) != 0 ||
 	    caps_drop(0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -111,8 +111,8 @@ static int bind_here(int fd, const struct unix_request *r)
 	if (bind(fd, (const struct sockaddr *)&r->to, r->len) != 0) {
 		return -1;
 	}
-	/* After listen() no process can connect this socket elsewhere. The skill's own listen()
-	 * sets the length of the queue. */
+	/* After listen() no process can connect this socket to another one. The skill's own
+	 * listen() sets the length of the queue. */
 	return listen(fd, 0) != 0 ? -1 : fchmod(fd, UNIX_MODE_BOUND);
 }
 

@@ -29,17 +29,17 @@
 
 #include "base/limits.h"
 
-/* The maker gives these file modes to sockets that it has bound or connected. By them the
- * supervisor recognizes a second bind() or connect() without using the socket. The mode of a socket
- * has no other meaning. If a program sets another mode, a second call gives it a new socket,
- * although the kernel would refuse the call. */
+/* The maker gives these file modes to sockets that it has bound or connected. The modes tell the
+ * supervisor that a call is a second bind() or connect() of the same socket, without using the
+ * socket. The mode of a socket has no other meaning. If the skill sets another mode, its second
+ * call succeeds with a new socket, although the kernel would refuse such a call. */
 #define UNIX_MODE_BOUND     0751
 #define UNIX_MODE_CONNECTED 0752
 
 struct unix_maker_setup {
 	int listener; /* borrowed; the maker answers calls through its own copy */
 	int process;  /* borrowed pidfd of a process of the skill */
-	uid_t uid;    /* of the skill, inside the sandbox */
+	uid_t uid;    /* user id of the skill, inside the sandbox */
 	gid_t gid;
 	const int *
 	        join; /* borrowed fds to join the skill's cgroup, where the maker's memory counts */

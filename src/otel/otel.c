@@ -249,7 +249,7 @@ void otel_start(int record_fd, const struct otel_config *c, const struct owner *
 	pid_t pid = c->traces.on || c->logs.on ? fork() : -1;
 
 	if (pid == 0) {
-		/* A new session and a second fork, so that the caller need not wait for this
+		/* Make a new session and fork again, so that the caller need not wait for this
 		 * process. */
 		if (setsid() < 0 || fork() != 0 || !settle_fds(record_fd, owner->state_dir)) {
 			_exit(0);

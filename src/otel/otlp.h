@@ -64,8 +64,9 @@ extern const struct otlp_format OTLP_JSON;
 
 void otlp_init(struct otlp *w, struct buf *out, const struct otlp_format *format);
 
-/* Writes a text of any bytes. Control characters and bytes that are not UTF-8 become \xNN,
- * because not every reader of telemetry handles them safely. Cut at OTLP_MAX_TEXT. */
+/* Writes a text of any bytes. Control characters and bytes that are not UTF-8 become \xNN, because
+ * not every reader of telemetry handles them safely. A longer text is cut at OTLP_MAX_TEXT
+ * bytes. */
 void otlp_text(struct otlp *w, struct otlp_field f, const char *s, size_t len);
 
 /* Begins and ends a list of attributes. The caller must use each key only once. */
@@ -82,7 +83,7 @@ void otlp_attr_array(struct otlp *w, const char *key);
 void otlp_element(struct otlp *w, const char *s, size_t len);
 void otlp_attr_array_end(struct otlp *w);
 
-/* ---- the fields that we write, by message ---------------------------------- */
+/* ---- the fields that are written, by message ------------------------------- */
 
 /* ExportTraceServiceRequest, ExportLogsServiceRequest */
 static const struct otlp_field REQUEST_SPANS = { 1, "resourceSpans" };

@@ -6,8 +6,8 @@
 
 #include "base/limits.h"
 
-/* Returns the length of the line at `text`, with its end, if it is a fence (three hyphens);
- * otherwise 0. */
+/* If the line at `text` is a fence (three hyphens), returns its length with its line end; otherwise
+ * 0. */
 static size_t fence_length(const char *text, size_t len)
 {
 	size_t n = 3;

@@ -56,7 +56,7 @@ struct files_walk {
 	bool full;      /* nothing more is read */
 	struct ssb_error *err;
 	char *chunk;
-	char path[MAX_PATH_BYTES]; /* of the current entry, relative to the skill's directory */
+	char path[MAX_PATH_BYTES]; /* path of the current entry in the skill's directory */
 };
 
 /* Each of these functions records a failure, which means that not everything was read. Only the

@@ -319,7 +319,8 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	bool owners = file != NULL && closed != ENOENT;
 	struct stat st;
 
-	/* If any object has the manifest's name, it is used as the manifest, whatever its type. */
+	/* Anything with the manifest's name is used as the manifest, even if it is not a regular
+	 * file. */
 	if (fstatat(s->fd, MANIFEST_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (owners && closed != 0) {
 			diag_add(s->diags, SSB_ALARM, file,

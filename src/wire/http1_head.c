@@ -304,8 +304,8 @@ static enum http1_deny on_http2_settings(struct http1 *h, struct span value)
 	return HTTP1_H2;
 }
 
-/* Other expectations are denied. To such an expectation a server may give a final answer and then
- * read on: it is unknown whether it reads the next bytes as the body or as a request. */
+/* Other expectations are denied. A server may give a final answer to such a request and then read
+ * on. It is unknown whether it reads the next bytes as the body or as another request. */
 static enum http1_deny on_expect(struct http1 *h, struct span value)
 {
 	if (h->expect || h->old || !is_nocase(span_trim(value), "100-continue")) {

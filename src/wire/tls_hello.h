@@ -1,6 +1,6 @@
-/* tls_hello.h - finds the server name in a ClientHello, the first bytes of a TLS connection.
- * Records may be split anywhere, the message may use several records and contain GREASE, and its
- * size may be up to TLS_HELLO_MAX. */
+/* tls_hello.h - finds the server name in a ClientHello, the first bytes of a TLS connection. The
+ * bytes may arrive in pieces of any size. The ClientHello may use several records, may contain
+ * GREASE, and may have up to TLS_HELLO_MAX bytes. */
 #ifndef WIRE_TLS_HELLO_H
 #define WIRE_TLS_HELLO_H
 
