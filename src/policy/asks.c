@@ -11,7 +11,8 @@
 
 struct asks {
 	struct build b;
-	struct manifest manifest; /* stays empty: the build only checks whether there is one */
+	/* stays empty: the build only checks that build.manifest is not NULL */
+	struct manifest manifest;
 	struct ssb_options *options;
 	struct plan_request request;
 };
@@ -72,7 +73,7 @@ int asks_path(struct asks *a, const char *path, enum access access, char **ret_w
 		why = strdup(p->refusals[0].why);
 		a->b.failed = why == NULL;
 	}
-	/* Remove what this question added to the plan: it must not decide the next question. */
+	/* Remove what this question added to the plan: it must not influence the next answer. */
 	build_forget_answers(p);
 	if (a->b.failed) {
 		return -1;

@@ -1,4 +1,4 @@
-/* build.c - functions that the parts of a plan share while it is built, and its destructor. */
+/* build.c - functions that the steps of build_plan() share, and the destructor of a plan. */
 #include "policy/build.h"
 
 #include <assert.h>

@@ -25,7 +25,7 @@ struct build {
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
 	struct ssb_diags *diags;      /* not NULL */
-	char *tool_bin;               /* goes first in PATH; NULL: none */
+	char *tool_bin;               /* directory that goes first in PATH; NULL: none */
 	struct string_list ca_env;    /* "NAME=FILE" of the owner's certificate bundles */
 	struct string_list given_env; /* variables that the approval gives */
 	/* True if the approval grants the path that was judged last. The path is then judged as if
@@ -63,8 +63,8 @@ bool build_is_taken_out(const struct build *b, const char *what);
 /* Like build_is_taken_out(), but also records a declined request as withheld. If it returns true,
  * the caller must not examine the request further. */
 bool build_taken_out(struct build *b, enum refusal_kind kind, const char *where, const char *what);
-/* Withholds the request to write `path` if a sidecar that names no directory makes it and the owner
- * did not allow the path with --write. Returns true if it was withheld. */
+/* Withholds the request to write `path` if it comes from a sidecar that names no directory, and the
+ * owner did not allow the path with --write. Returns true if it was withheld. */
 bool build_unbound(struct build *b, const char *where, const char *what, const char *path);
 void build_warn(struct build *b, const char *where, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -76,8 +76,8 @@ void build_add(struct build *b, struct string_list *l, const char *s, size_t max
 char *build_printf(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Writes "skillsandbox.yaml:12:7" into `out` and returns `out`. */
 const char *build_where(const struct build *b, const struct mtext *t, char *out, size_t size);
-/* Returns the set of dangerous places, which can judge this access (danger_judges()) and perhaps a
- * wider one. The build owns the set; a later call may replace it. NULL: the build has failed. */
+/* Returns a set of dangerous places for which danger_judges(access) is true. The build owns the
+ * set; a later call may replace it. NULL: the build has failed. */
 struct danger *build_danger(struct build *b, enum access access);
 
 /* resolve_path.c: turns paths into grants or refusals. */
@@ -94,8 +94,8 @@ struct path_request {
 	const char *words;
 	bool unasked; /* requested by a manifest, to read, and not named in the policy file */
 };
-/* Records a refusal of the request, named for example "read ~/.ssh". If `why` or `remedy` is NULL
- * (no memory), the build is marked failed. */
+/* Records a refusal of the request. The refusal names the request, for example "read ~/.ssh". If
+ * `why` or `remedy` is NULL (no memory), the build is marked failed. */
 void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
                           const char *remedy);
 void resolve_request(struct build *b, const struct path_request *r);
@@ -115,14 +115,16 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 /* rootfs.c: judges the root file system that the owner named, and holds it open; does nothing if
  * the owner named none. */
 void rootfs_build(struct build *b);
-/* Grants an object that was judged. Takes the fd. `of_whole`: it is one part of a grant of "/". */
+/* Grants an object that was judged. Takes the fd. `of_whole`: the object is one part of a grant of
+ * "/". */
 void resolve_take_object(struct build *b, const struct path_request *r, const char *path, int *fd,
                          const struct stat *st, bool of_whole);
 
 /* whole.c: grants "/", which must have been judged. */
 void whole_resolve(struct build *b, const struct path_request *r);
 
-/* judge.c: returns true if the request may be granted. Records the refusal, or a warning. */
+/* judge.c: returns true if the request may be granted, perhaps with a warning in the plan.
+ * Otherwise records a refusal. */
 bool judge_request(struct build *b, const struct path_request *r, const struct subject *s);
 bool judge_policy_allows(const struct build *b, const struct path_request *r,
                          const struct subject *s);
@@ -138,7 +140,8 @@ void grants_add(struct build *b, struct grant *g); /* takes the strings and fds 
  * NULL if there is none. A grant whose object does not exist yet is compared by `path`. */
 const struct grant *grants_cover(const struct ssb_plan *p, const struct chain *c, const char *path,
                                  enum access access);
-void grants_finish(struct build *b); /* sorts the grants, and drops each that another includes */
+/* sorts the grants, and drops each grant that another one includes */
+void grants_finish(struct build *b);
 
 /* env.c, toolchain.c, network.c, upstream.c, ca.c, settings.c, withhold.c, narrow.c: the steps of
  * build_plan() */
@@ -155,7 +158,7 @@ void narrow_build(struct build *b); /* last: it only removes permissions */
 /* If *v is above `usual`, records it as a request of the manifest. If the owner declined that
  * request, sets *v to `usual`. */
 void build_ask_limit(struct build *b, const struct resource *r, uint64_t *v, uint64_t usual);
-/* Lowers *v to `most`, the limit of the policy file, and warns about it. */
+/* If *v is above `most`, the limit of the policy file, lowers *v to `most` and warns about it. */
 void build_lower(struct build *b, const char *name, uint64_t *v, uint64_t most);
 
 /* Returns "read " or "write ". */

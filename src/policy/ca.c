@@ -96,7 +96,8 @@ static void add_bundle(struct build *b, const char *name, const char *value)
 
 void ca_build(struct build *b)
 {
-	/* In a learning run no host answers, unless the run may connect. */
+	/* No bundle is needed if no host answers: in a plan without hosts, and in a learning run
+	 * that may not connect. */
 	bool answered = b->plan->n_egress > 0 && b->opt->learn.mode != LEARNING_CLOSED;
 
 	for (size_t i = 0; answered && i < ARRAY_LEN(VARIABLES); i++) {

@@ -1,6 +1,7 @@
 /* danger.c - decides whether an object is a dangerous place, contains one, or lies in one. The
- * directories above the places are in `lookups`, so "contains" is one comparison, also for
- * places that do not exist yet but could be created in a writable folder. */
+ * directories above the places are in `lookups`. So one comparison decides whether an object
+ * contains a place, even a place that does not exist yet but could be created in a writable
+ * directory. */
 #include "policy/danger.h"
 
 #include <assert.h>
@@ -28,7 +29,7 @@ static void add_hit(struct danger_hits *hits, const struct place *p, enum danger
 	if (hits->n < MAX_DANGER_HITS) {
 		hits->n++;
 	} else if ((p->flags & FINAL) == 0) {
-		return; /* the list is full, and only a final reason must always be kept */
+		return; /* the list is full; only a hit with a FINAL flag must not be lost */
 	}
 	size_t at = hits->n - 1;
 	if ((p->flags & FINAL) != 0) {
@@ -59,7 +60,7 @@ static bool relative_relation(const char *place, const char *path, enum danger_h
 	return true;
 }
 
-/* Finds the relation by comparing paths below a directory of d->lookups. This directory is the
+/* Finds the relation by comparing paths below the directory `at`, which is in d->lookups. It is the
  * subject itself or, if the subject is missing, its nearest existing parent. */
 static bool folder_relation(const struct danger *d, const struct place *p, const struct subject *s,
                             struct object at, enum danger_how *ret)
@@ -87,7 +88,7 @@ static bool folder_relation(const struct danger *d, const struct place *p, const
 	return false;
 }
 
-/* True if the place makes an object with this relation to it dangerous. */
+/* True if an object is dangerous that has the relation `how` to the place. */
 static bool place_counts(const struct place *p, enum danger_how how)
 {
 	return (p->flags & (how == DANGER_CONTAINS ? DANGER_ITSELF : DANGER_AROUND)) == 0;
@@ -195,8 +196,8 @@ static int judge_kernel_fs(int fd, enum access access, bool named, struct danger
 {
 	int kind = kernel_fs_of(fd);
 	const struct place *p = kernel_place(kind, access, named);
-	/* Adds no hit for /proc and /sys themselves, because the table has better reasons for
-	 * them. */
+	/* For /proc and /sys themselves, the table has given a hit with a better reason: add no
+	 * second one. */
 	bool known = has_flag(hits, DANGER_NEVER) ||
 	             (kind == KERNEL_FS_SETTINGS && has_flag(hits, DANGER_LOUD));
 
@@ -229,7 +230,8 @@ int danger_judge(const struct danger *d, const struct subject *s, enum access ac
 	return 0;
 }
 
-/* Judges the object that `path` names now; with `same`, only if it is that object. */
+/* Judges the object that `path` names now. If `same` is not NULL and names another object, does not
+ * judge the object. */
 static int judge_other_name(const struct danger *d, const char *path, const struct object *same,
                             enum access access, struct danger_hits *hits)
 {

@@ -23,7 +23,7 @@ enum danger_flag {
 	DANGER_HOMES = 1 << 4,   /* contains homes, but the owner's own home is not dangerous */
 	DANGER_SKILLS = 1 << 5,  /* a skill that the owner names may lie in it */
 	DANGER_DENIED = 1 << 6,  /* denied by the owner's policy file */
-	DANGER_LOUD = 1 << 7,    /* a grant warns the owner at every run */
+	DANGER_LOUD = 1 << 7,    /* if it is granted, every run warns the owner */
 	/* a directory of the runtime itself; a grant that contains it shows it empty
 	 * (own_dirs.h) */
 	DANGER_OWN = 1 << 8,
@@ -36,7 +36,7 @@ struct place {
 	char *path;          /* absolute; without symlinks as far as it exists */
 	const char *name;    /* the path itself, or the symlink that leads there; NULL: none */
 	const char *why;     /* follows the path in messages: "holds SSH keys" */
-	const char *instead; /* for DANGER_NEVER, what to do instead; may be NULL */
+	const char *instead; /* with DANGER_NEVER: what the owner can do instead; or NULL */
 	unsigned flags;
 	bool exists;
 	struct object id;
@@ -109,9 +109,9 @@ int danger_judge_mounts(const struct danger *d, const struct mounts *m, const st
 void danger_found(const char *path, size_t len, const char *why, unsigned flags,
                   struct danger_room *room, struct danger_hits *hits);
 
-/* True if an absolute path, as it is written, shows that it leads to the places in `hits`. If the
- * object is such a place or lies in one, the path must name one of them. If the object only
- * contains them, all must lie beneath the path. */
+/* True if `words`, an absolute path as it is written, shows that it leads to the places in `hits`.
+ * If the object is such a place or lies in one, `words` must name one of them. If the object only
+ * contains the places, all of them must lie beneath `words`. */
 bool danger_spelt(const struct danger_hits *hits, const char *words);
 
 /* Returns the table of mounts, read once and borrowed. NULL with errno. */
@@ -123,15 +123,15 @@ const char *danger_named(const char *home, const char *path);
 /* Like danger_named(). If a place is found, sets *ret_len to the number of bytes of `path` that
  * name the place itself. */
 const char *danger_store(const char *home, const char *path, size_t *ret_len);
-/* True if `path` is or lies in one of the runtime's own directories at their usual places in the
+/* True if `path` is, or lies in, the usual place of one of the runtime's own directories in the
  * home. Judges by the text of the path alone. */
 bool danger_is_runtime(const char *home, const char *path);
 /* Judges a path, as a manifest writes it, by its text alone: the answer is the same on every
  * machine. Returns why the path is dangerous (it is a dangerous place, contains one or lies in
  * one); NULL if it is not dangerous. */
 const char *danger_around(const char *path, enum access access);
-/* True if the path of a place in the home has a component called `name`. Ignores case, leading dots
- * and suffixes. */
+/* True if `name` is a component in the path of some place of the table in the home. Ignores case,
+ * leading dots and suffixes. */
 bool danger_knows(const char *name);
 
 #endif

@@ -36,15 +36,15 @@ struct led_search {
 	bool unlisted; /* a directory exists, but its names cannot be read */
 };
 
-/* True for the home itself and for directories that contain it. A name that leads there does not
- * show that anything is hidden. */
+/* True for the home itself and for directories that contain it. If a hidden name leads there, the
+ * files there are not hidden for that reason. */
 static bool is_around_home(const struct owner *o, const struct place *p)
 {
 	return path_beneath(o->home, p->path) != NULL;
 }
 
-/* True for a directory of another user outside the home, such as /usr/share or /nix/store: it
- * contains nothing of the owner's. */
+/* True for a directory outside the home that another user owns, such as /usr/share or /nix/store:
+ * it contains no files of the owner. */
 static bool is_anothers(const struct owner *o, const struct place *p)
 {
 	struct stat st;
@@ -64,8 +64,8 @@ static void keep_hidden(struct danger *d, const struct owner *o, size_t first)
 	}
 }
 
-/* Returns the target of the symlink, from its text if that is enough; new. `real`: the path of the
- * symlink's directory contains no symlink. */
+/* Returns the target of the symlink; new. If `real` (the path of the symlink's directory contains
+ * no symlink), the text of the symlink is tried first, because it is often enough. */
 static char *target_of(const char *link, bool real)
 {
 	char *words = real ? path_link_text(link) : NULL;
@@ -91,8 +91,9 @@ static int add_link(struct led_search *s, const char *link, bool real)
 
 static int look_in(struct led_search *s, const char *dir, const char *rest, bool real);
 
-/* Examines one name. `rest` is its path relative to the home, for unlisted_length(). NULL: the name
- * is in a directory that a variable names; the directories in such a directory are not searched. */
+/* Examines one name. `rest` is its path relative to the home. If `rest` is NULL, the name is in a
+ * directory that a variable names (add_variable()): the directories in such a directory are not
+ * searched. */
 static int look_at(struct led_search *s, const char *path, const char *rest, bool real,
                    unsigned char type)
 {
@@ -177,8 +178,8 @@ static int add_path(struct danger *d, const struct owner *o)
 	return 0;
 }
 
-/* Adds the directory that a variable names. A directory with a hidden name is not added, because it
- * is judged by that name. Examines the names in the directory, like those in ~/.config. */
+/* Adds the directory that a variable names, unless the directory has a hidden name, by which it is
+ * judged anyway. Examines the names in the directory, as in ~/.config. */
 static int add_variable(struct led_search *s, const char *dir)
 {
 	const char *rest = path_beneath(dir, s->o->home);
@@ -242,7 +243,8 @@ const struct danger *danger_led(struct danger *d, const struct owner *o)
 		return NULL;
 	}
 	led->home = d->home;
-	led->access = ACCESS_WRITE; /* there are few such places, so one set serves both accesses */
+	/* there are few such places, so one set is used for reads and writes */
+	led->access = ACCESS_WRITE;
 	if (look_up(led, d, o) < 0) {
 		danger_free(led);
 		return NULL;

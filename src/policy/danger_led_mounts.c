@@ -11,9 +11,9 @@
 #include "policy/owner.h"
 #include "policy/unlisted.h"
 
-/* Returns the place in the home that contains `path`; NULL if none does. With `found`, all places
- * of the set count. Otherwise only places in the home count that have no flag of `others`: a
- * manifest must not get them by another name either. */
+/* Returns the first of the `n` places of `d` that contains `path`; NULL if none does. If `found`,
+ * every place counts. Otherwise a place counts only if it is in the home and has no flag of
+ * `others`: a manifest must not get the files of such a place under another name. */
 static const struct place *containing_place(const struct danger *d, size_t n, const char *path,
                                             const struct owner *o, bool found)
 {
@@ -41,7 +41,7 @@ static bool is_hidden(const struct owner *o, const char *path)
 }
 
 /* Adds the other paths at which mounts show the files of the mount `m`, or some of them. `m` is
- * mounted at or below a place, whose reason and flags these paths get. */
+ * mounted at or below a place; the added paths get `why` and `flags` of that place. */
 static int add_shown(struct danger *d, const struct owner *o, const struct mounts *all,
                      const struct mount *m, const char *why, unsigned flags)
 {
@@ -73,7 +73,7 @@ static char *path_of_home(const struct owner *o, const struct mount *of_home)
 }
 
 /* True if the mount `m` shows the home or a directory that contains it. `home` is the path of the
- * home in its file system. Such a mount does not show that anything else is hidden. */
+ * home in its file system. The other content of such a mount is not hidden for that reason. */
 static bool is_mount_around(const struct mount *m, const struct mount *of_home, const char *home)
 {
 	return strcmp(m->dev, of_home->dev) == 0 && path_beneath(home, m->root) != NULL;

@@ -120,7 +120,7 @@ int danger_add_own(struct danger *d, const struct owner *o)
 	const struct {
 		const char *path;
 		const char *why;
-		unsigned flags; /* used if writes are judged; a write there is never granted */
+		unsigned flags; /* a write there is never granted; for a read, `own` applies */
 	} dirs[] = {
 		{ o->config_dir, "holds the owner's policy",
 		  DANGER_WRITE | DANGER_NEVER | DANGER_AROUND },

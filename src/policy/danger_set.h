@@ -38,20 +38,21 @@ struct danger {
 	struct danger *led;   /* see danger_led() */
 };
 
-/* Adds the place that a symlink leads to, under the symlink's name. Copies both paths. */
+/* Adds two places: the symlink `link`, and its `target`, which messages call by the path of the
+ * symlink. Copies both paths. */
 int danger_add_link(struct danger *d, const char *link, const char *target, const char *why,
                     unsigned flags);
 /* Removes the places with index `from` and higher. */
 void danger_drop(struct danger *d, size_t from);
 
-/* The flags of a place to which a hidden name leads. */
+/* The flags of a place with a hidden name, or to which a hidden name leads. */
 #define DANGER_OF_HIDDEN ((unsigned)(DANGER_READ | DANGER_WRITE | DANGER_BENEATH | DANGER_HIDDEN))
 /* Adds the paths at which mounts show the target of a hidden name, of a place of `d` or of a place
  * of `table` (danger_led_mounts.c). `all` may be NULL after an error of danger_mounts(). Returns -1
  * with errno. */
 int danger_add_mounts(struct danger *d, const struct danger *table, const struct owner *o,
                       const struct mounts *all);
-/* Lists the directories of the home in which most places are. */
+/* Reads the names in the home and in ~/.config, in which most places are (lookups_list()). */
 void danger_list_home(struct lookups *l, const char *home);
 /* Adds the runtime's own files, wherever they are (danger_own.c). Returns -1 without memory. */
 int danger_add_own(struct danger *d, const struct owner *o);

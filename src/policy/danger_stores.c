@@ -1,8 +1,8 @@
 /* danger_stores.c - the secret places of the table that the owner has.
  *
- * The search runs before a run begins, and finds places by listing their names if possible. A place
- * may be on a file system that never answers, and the process that answers the skill's calls must
- * not wait for that file system. */
+ * The search takes place before the run begins. If possible, it reads only the names in the
+ * directories above the places. A place may be on a file system that never answers, and the process
+ * that answers the skill's calls must not wait for that file system. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

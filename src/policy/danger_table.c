@@ -320,7 +320,7 @@ const struct danger_row DANGER_ROWS[] = {
 	{ "~/.psqlrc", CODE, "runs in the owner's programs" },
 	{ "~/.sqliterc", CODE, "runs in the owner's programs" },
 	{ "~/.lldbinit", CODE, "runs in the owner's programs" },
-	/* libraries, which have a directory although no program has that name */
+	/* libraries: they have a directory, too, although no program has such a name */
 	{ "~/.config/vulkan", CODE, "names code that the owner's programs load" },
 	{ "~/.local/share/vulkan", CODE, "names code that the owner's programs load" },
 	{ "~/.config/openxr", CODE, "names code that the owner's programs load" },

@@ -11,8 +11,8 @@
 #include "policy/plan.h"
 
 /* One permission that an approval gives, as an option and its value: SSB_OPT_READ, "~/notes". It is
- * used only if the plan would otherwise not contain exactly this, and the policy file does not deny
- * it. */
+ * used only if the plan would not contain this permission without it, and the policy file does not
+ * deny it. */
 struct given {
 	enum ssb_option option;
 	char *value;
@@ -57,8 +57,9 @@ struct plan_request {
 	        *args; /* arguments of the skill (NULL: none), or the command and its arguments */
 	struct plan_consent consent;
 	struct narrow narrow;
-	bool served; /* made for a client of the server: no terminal, and the record at its usual
-	                place */
+	/* a client of the server made the request: the run has no terminal, and its record is at
+	 * the usual place */
+	bool served;
 };
 
 /* Makes the plan for a request. On success *ret_plan is new. The plan may contain refusals, which

@@ -166,8 +166,9 @@ static bool give_env(struct build *b, const char *name)
 	return true;
 }
 
-/* Records a variable that only the owner can give as withheld, unless the approval gives it.
- * `secret` says why it is a secret, or is NULL. Returns true if the approval gave it. */
+/* Handles a variable that only the owner can give. If the approval gives it, passes it and returns
+ * true. Otherwise records it as withheld and returns false. `secret` says why it is a secret, or is
+ * NULL. */
 static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret)
 {
 	const struct env_rule *rule = find_rule(name);
@@ -180,8 +181,8 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	                     : build_printf(b, "%s asks for it, and it is not granted%s%s%s",
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
 	                                    more != NULL ? more : "", more != NULL ? ")" : "");
-	/* An approval cannot give a variable that controls the loader: it could run code that was
-	 * not approved. */
+	/* An approval cannot give a variable that controls the loader: through such a variable,
+	 * code could run that was not approved. */
 	bool by_flag = denied || (rule != NULL && rule->kind == ENV_REFUSED);
 	if (!by_flag && give_env(b, name)) {
 		return true;
@@ -237,7 +238,7 @@ static const char *value_of(const struct build *b, const char *name)
 	               : NULL;
 }
 
-/* True if the skill's name, or that of a declared host, contains the word. */
+/* True if the skill's name, or the name of a declared host, contains the word. */
 static bool speaks_of(const struct manifest *m, const char *word)
 {
 	bool found = m->name != NULL && strcasestr(m->name, word) != NULL;
@@ -249,8 +250,9 @@ static bool speaks_of(const struct manifest *m, const char *word)
 	return found;
 }
 
-/* True if the name says that the key is for the skill's own service, as OPENWEATHER_API_KEY for
- * api.openweathermap.org, or if it says nothing about the service, as API_KEY. */
+/* True if the name says that the key is for the skill's own service: OPENWEATHER_API_KEY, for a
+ * skill that declares api.openweathermap.org. Also true if the name says nothing about the service:
+ * API_KEY. */
 static bool is_its_own(const struct manifest *m, const char *name)
 {
 	auto_free char *words = strdup(name);
@@ -315,7 +317,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	}
 	bool granted = !denied && mtext_list_has(&b->policy.lists[POLICY_GRANT_ENV], t->s);
 	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
-		/* An approval cannot give this variable: the variable could run code that was not
+		/* An approval cannot give this variable: through it, code could run that was not
 		 * approved. */
 		refuse_env(b, where, t->s, rule->why);
 		return;
@@ -382,7 +384,8 @@ static void add_bundles(struct build *b)
 	}
 }
 
-/* Sets PATH. The directory of the program that runs goes first, so that the program is found. */
+/* Sets PATH. b->tool_bin, which contains the program that runs, goes first, so that the program is
+ * found. */
 static void set_path(struct build *b)
 {
 	const char *word = owner_word(b, "PATH");

@@ -13,8 +13,8 @@
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size);
 
-/* What a proxy is used for. USE_NONE: there is no proxy for this use, or it is the one that was
- * explained for the first use (USE_ALL). */
+/* What a proxy is used for. USE_NONE: there is nothing to explain. Either there is no proxy for
+ * this use, or it is the proxy of the first use, which was explained as USE_ALL. */
 enum explain_use { USE_NONE, USE_HTTP, USE_OTHER, USE_ALL };
 
 enum explain_use explain_proxy_use(const struct ssb_plan *p, int use);

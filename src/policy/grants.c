@@ -90,7 +90,7 @@ static int compare_grants(const void *x, const void *y)
 	return d != 0 ? d : (int)a->origin - (int)b->origin;
 }
 
-/* True if `g` adds nothing to the grant that contains it. */
+/* True if `g` adds nothing to `outer`, the grant that contains it. */
 static bool is_included(struct build *b, const struct grant *outer, const struct grant *g)
 {
 	const char *rest = path_beneath(g->target, outer->target);

@@ -117,10 +117,10 @@ static void refuse_hit(struct build *b, const struct path_request *r, const stru
 	}
 }
 
-/* Returns the longest entry of the policy file's grants that is this place or contains it; new;
- * NULL: none. The text of the entry is compared with the real path, so that no symlink widens an
- * entry: a skill that may write above an entry's path could put a symlink to ~/.ssh in its
- * place. */
+/* Returns the longest entry of the policy file's grants that is the requested path or contains it;
+ * new. NULL: there is none. The text of the entry is compared with the real path, so that no
+ * symlink widens an entry. Otherwise a skill that may write above an entry's path could put a
+ * symlink to ~/.ssh in its place. */
 static char *policy_entry(const struct build *b, const struct path_request *r,
                           const struct subject *s)
 {
@@ -158,7 +158,7 @@ bool judge_policy_allows(const struct build *b, const struct path_request *r,
 /* Finds a protected place (protect.h) in the path, where the host would later execute or read a
  * file. Returns the path from that place on (".git/hooks/a" for "x/.git/hooks/a"). If the path is
  * instead a directory that contains such places ("x/.git"), returns the name of the first one in
- * PROTECTED. NULL: neither. */
+ * PROTECTED. NULL: there is no protected place. */
 static const char *protected_part(const char *path)
 {
 	for (const char *s = strchr(path, '/'); s != NULL; s = strchr(s + 1, '/')) {
@@ -210,8 +210,8 @@ static bool judge_protected(struct build *b, const struct path_request *r, const
 	return part == NULL;
 }
 
-/* Returns the hit with one of the flags (0: any) that is the clearest reason: a place that the
- * object is comes before one that it contains or lies in. */
+/* Returns the hit that is the clearest reason, among the hits with one of the flags (0: all hits).
+ * A hit with DANGER_IS is clearer than the others. */
 static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigned flags)
 {
 	const struct danger_hit *best = NULL;
@@ -246,14 +246,14 @@ static void tell_warning(struct build *b, const struct path_request *r, const ch
 	}
 }
 
-/* True for a request to read "/" by that name. Its grant leaves out the places that the sandbox has
- * itself (whole.c). */
+/* True for a request to read "/" by that name. Its grant leaves out the places that the sandbox
+ * provides itself (whole.c). */
 static bool is_whole(const struct path_request *r, const struct subject *s)
 {
 	return r->access == ACCESS_READ && s->missing == NULL && strcmp(s->path, "/") == 0;
 }
 
-/* Removes the hits that are never granted, because a grant of "/" leaves out these places. */
+/* Removes the hits with DANGER_NEVER, because a grant of "/" leaves out their places. */
 static void forget_left_out(struct danger_hits *hits)
 {
 	size_t n = 0;
@@ -312,9 +312,9 @@ static bool judge_manifest(struct build *b, const struct path_request *r, const 
 	return judge_protected(b, r, s);
 }
 
-/* True if the request matches a hidden place, and the path as the owner wrote it is itself the name
- * of a hidden place: ~/.vimrc, a symlink to ~/.dotfiles/vimrc. Such a symlink is trusted, because
- * no skill can write there. */
+/* True if the request leads to a hidden place, and `words`, the path as the owner wrote it, is
+ * itself the name of a hidden place: ~/.vimrc, a symlink to ~/.dotfiles/vimrc. Such a symlink is
+ * trusted, because no skill can write there. */
 static bool names_hidden(const struct build *b, const char *words, const struct danger_hits *hits)
 {
 	const char *rest = path_beneath(words, b->owner->home);
@@ -343,8 +343,8 @@ static bool refuse_led(struct build *b, const struct path_request *r,
 	return true;
 }
 
-/* Accepts the owner's request for the places that its path names, and warns about what the grant
- * opens. */
+/* Judges the owner's request: accepts the dangerous places that its path names, and warns about
+ * what the grant opens. */
 static bool judge_owner(struct build *b, const struct path_request *r,
                         const struct danger_hits *hits)
 {

@@ -1,6 +1,6 @@
-/* lookups.h - paths that are looked up once each, together with every directory above them. Each
- * run with a path waits for these system calls, so a name that is missing in a listed directory
- * needs no system call. */
+/* lookups.h - paths that are looked up once each, together with every directory above them. Every
+ * run that has a grant waits for these system calls, so some are avoided: a name that is missing in
+ * a listed directory needs none. */
 #ifndef POLICY_LOOKUPS_H
 #define POLICY_LOOKUPS_H
 
@@ -44,18 +44,19 @@ struct lookups {
  * nothing if the directory cannot be read or has too many names, and for more than MAX_LISTED_DIRS
  * directories. */
 void lookups_list(struct lookups *l, const char *home, const char *name);
-/* Returns the first `len` bytes of an absolute path, looked up at the first call; borrowed, and
- * valid until the next call. NULL without memory. */
+/* Returns the lookup of the first `len` bytes of an absolute path, which is made at the first call
+ * for it. The result is borrowed, and valid until the next call. NULL without memory. */
 const struct lookup *lookups_get(struct lookups *l, const char *path, size_t len);
 /* The same for the directory that contains `path`. */
 const struct lookup *lookups_parent(struct lookups *l, const char *path);
-/* Returns the path if it was looked up already; NULL otherwise. */
+/* Returns the lookup of the path if it was made already; NULL otherwise. */
 const struct lookup *lookups_known(const struct lookups *l, const char *path, size_t len);
-/* Returns false only if the names in a directory above are known and the path's name is not one of
- * them. Makes no system call. */
+/* Returns false only if the names in a directory above `path` were read, and the next component of
+ * `path` is not one of them. Makes no system call. */
 bool lookups_may_exist(const struct lookups *l, const char *path);
 /* Returns false only if the name `path` is certainly missing: an error that hides whether it exists
- * counts as found. A path that is neither known nor listed is asked for, but not kept. */
+ * counts as found. If no earlier lookup answers this, asks the file system, and does not keep its
+ * answer. */
 bool lookups_is_found(const struct lookups *l, const char *path);
 /* Returns the deepest existing directory above `path`, which must be missing. NULL if a symlink is
  * on the way, if `path` exists, or if the directories above it were not looked up. */

@@ -12,14 +12,14 @@ struct mount {
 };
 
 struct mounts {
-	struct mount *v; /* in mount order: the later of two at one place is visible */
+	struct mount *v; /* in mount order: of two mounts at one place, the later one is visible */
 	size_t n;
 	char *text; /* owns the strings */
 };
 
 /* Reads /proc/self/mountinfo. Returns -1 with errno. */
 int mounts_load(struct mounts *ret);
-/* Like mounts_load(), from `text`, which it modifies and takes, even if it fails. */
+/* Like mounts_load(), but parses `text`. Modifies `text`, and takes it even if parsing fails. */
 int mounts_parse(char *text, struct mounts *ret);
 void mounts_done(struct mounts *m);
 

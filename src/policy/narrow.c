@@ -31,7 +31,7 @@ static void drop_network(struct ssb_plan *p)
 	drop_refusals(p, REFUSAL_NETWORK);
 }
 
-/* Drops the grant of a directory that would have to be created, and the covers in it. */
+/* Drops grant `i`, whose object would have to be created, and the covers in it. */
 static void drop_grant(struct ssb_plan *p, size_t i)
 {
 	size_t n = 0;

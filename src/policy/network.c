@@ -65,8 +65,8 @@ static bool host_within(const struct egress_rule *owner, const struct egress_rul
 	       outer.bits <= inner.bits && cidr_contains(&outer, &inner.base);
 }
 
-/* True if one of the owner's own rules, which are TCP, opens the port of a declared address or
- * range. */
+/* True if one of the first `n_owner` rules, which the owner made with --net, already allows `port`
+ * of the address or range in `rule`. The owner's rules are for TCP only. */
 static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct egress_rule *rule,
                          uint16_t port)
 {
@@ -96,8 +96,8 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 
 static void add_owner_egress(struct build *b, const char *value);
 
-/* Handles a rule that names an address instead of a host, for one port. Returns true if the
- * approval grants the rule; otherwise records a refusal. */
+/* Judges one port of a rule that names an address instead of a host. Returns true if the approval
+ * grants address and port; otherwise records a refusal. */
 static bool judge_literal(struct build *b, const char *where, const char *what,
                           const struct egress_rule *rule, unsigned port)
 {
@@ -281,7 +281,7 @@ static void set_net_limits(struct build *b)
 {
 	b->plan->net = b->manifest != NULL ? b->manifest->net : NET_DEFAULTS;
 	if (b->plan->n_egress == 0) {
-		return; /* no host is reached, so the limits do not matter */
+		return; /* the plan has no host, so the limits do not matter */
 	}
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];

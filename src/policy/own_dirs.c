@@ -30,8 +30,8 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- what the owner names --------------------------------------------------- */
 
-/* True for the name of a secret, of a file beside it, or of one that is being written
- * (".trace.key..."). */
+/* True for the name of a secret, for a longer name that begins with it, and for the name of a
+ * secret that is being written (".trace.key..."). */
 static bool is_secret(const char *name)
 {
 	if (name[0] == '.') {
@@ -109,7 +109,7 @@ static void cover_done(struct cover *c)
 	free(c->target);
 }
 
-/* Adds a cover for the grant `g`. Takes the texts of `c`. */
+/* Adds a cover for the grant `g`, unless its target has one. Takes the strings of `c`. */
 static void cover_add(struct build *b, struct cover *c, const struct grant *g)
 {
 	struct ssb_plan *p = b->plan;

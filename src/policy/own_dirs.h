@@ -21,14 +21,15 @@ struct own_secret {
 extern const struct own_secret OWN_SECRETS[];
 extern const size_t OWN_SECRETS_COUNT;
 
-/* If `id` is the state directory itself, grants every object in it except the secrets, so that a
- * secret that is created later does not appear either; returns true. Otherwise does nothing and
- * returns false. */
+/* If `id` is the state directory itself, grants each object in it by itself, except the secrets,
+ * and returns true. So a secret that is created later does not appear either. Otherwise does
+ * nothing and returns false. */
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,
                  const struct object *id);
 
-/* True if the granted object is one of the runtime's own directories, or lies in one. The owner
- * must have named it: a grant that merely contains such a directory does not count. */
+/* True if the object of `g` is one of the runtime's own directories, or lies in one. Only the owner
+ * can grant such an object, by naming it. False for a grant that merely contains such a
+ * directory. */
 bool own_named(struct build *b, const struct grant *g);
 
 /* Fills the plan's covers. Must be called after the grants are final. */

@@ -160,7 +160,8 @@ char *path_link_text(const char *link)
 	}
 	to[n] = '\0';
 	while (strncmp(names, "../", 3) == 0) {
-		/* ".." at the beginning is safe, because the directory's path has no symlink */
+		/* ".." at the beginning can be removed as text, because the directory's path has no
+		 * symlink */
 		names += 3;
 	}
 	if (strstr(names, "..") != NULL) {

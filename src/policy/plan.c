@@ -24,7 +24,7 @@
 #include "policy/view.h"
 #include "skill/skill.h"
 
-/* bytes of script names; further names are only counted, because a message has a limit */
+/* the most bytes of script names in a message; further names are only counted */
 #define NO_ENTRY_NAMES 160
 
 #define BUILD_OF(q, d)                                                                             \
@@ -76,8 +76,8 @@ static void add_given(struct build *b, const char *path, enum access access)
 	                        NULL, NULL, false });
 }
 
-/* Handles a write request of a sidecar that names no directory: only the owner can allow it.
- * Returns true if the request needs nothing more. */
+/* If a sidecar that names no directory requests to write `path`, only the owner can allow it.
+ * Returns true if the request was granted by the approval, or was withheld. */
 static bool add_unbound(struct build *b, const char *where, const char *what, const char *path)
 {
 	if (b->unbound && build_gives(b, SSB_OPT_WRITE, path)) {
@@ -142,7 +142,7 @@ static const char *sandbox_home(const struct owner *o)
 	return view_claimed(o->home, VIEW_OURS | VIEW_ITSELF) ? "/home/skill" : o->home;
 }
 
-/* True if the path is or lies in a cover, and the grant itself does not. */
+/* True if `path` is or lies in a cover that does not contain the grant as a whole. */
 static bool is_covered(const struct ssb_plan *p, const struct grant *g, const char *path)
 {
 	for (size_t i = 0; i < p->n_covers; i++) {
@@ -247,7 +247,8 @@ static int add_arguments(struct build *b, char *const args[], struct ssb_error *
 }
 
 /* Gives the plan the owner's secret places, which the observer compares with paths of the sandbox.
- * It cannot do so if the home in the sandbox has another path. */
+ * If the home has another path in the sandbox, the paths cannot be compared: then it does
+ * nothing. */
 static void take_stores(struct build *b)
 {
 	struct ssb_plan *p = b->plan;
@@ -351,8 +352,9 @@ static int decide_command(const struct plan_request *q, struct ssb_plan **ret_pl
 	return build_plan(&b, ret_plan, err);
 }
 
-/* Reports the findings about a manifest. An alarm also becomes a warning of the plan. With
- * `in_plan`, a warning does, too: it is about unusual content of a file that was read leniently. */
+/* Adds the findings about a manifest to the diags, and each alarm also to the warnings of the plan.
+ * If `in_plan`, adds each warning to them, too: the file was read leniently, and the warning is
+ * about unusual content in it. */
 static void tell_findings(struct build *b, const struct ssb_diags *found, bool in_plan)
 {
 	for (size_t i = 0; i < ssb_diags_count(found); i++) {
@@ -378,7 +380,7 @@ static int find_skill(struct build *b, const struct skill_dir *dir, const struct
 	return failed;
 }
 
-/* Lists the scripts of the skill if the caller must name one. */
+/* Sets no_entry, the message that the caller must name a script, with the skill's scripts. */
 static void set_no_entry(struct build *b)
 {
 	auto_buf names;

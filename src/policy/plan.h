@@ -45,15 +45,17 @@ enum requested_kind {
 	REQUESTED_PROFILE,
 	REQUESTED_PROGRAMS, /* DIR: a directory that contains the interpreter of the skill */
 	REQUESTED_LIMIT,    /* NAME NUMBER: a limit above the usual value */
-	REQUESTED_OTHER,    /* a text without such words; all of it is the value */
+	/* any other text, which begins with none of these words; all of it is the value */
+	REQUESTED_OTHER,
 };
-/* Returns the words with the space after them: "read ". */
+/* Returns the words of a kind, with the space after them: "read ". */
 const char *plan_requested_words(enum requested_kind kind);
-/* *ret_value is the part of `item` after the words. */
+/* Returns the kind of `item`, and sets *ret_value to its part after the words. */
 enum requested_kind plan_requested_kind(const char *item, const char **ret_value);
 
-/* Whether a run finds out what a skill needs (src/learn). In such a run every host name has an
- * address, and the first bytes of each connection are read to see what the connection is for. */
+/* Whether a run is a learning run, which finds out what a skill needs (src/learn). In a learning
+ * run every host name has an address, and the first bytes of each connection are read to see what
+ * the connection is for. */
 enum learning {
 	LEARNING_NOT,
 	LEARNING_CLOSED,  /* only hosts that the owner names are reached */
@@ -62,7 +64,8 @@ enum learning {
 
 #define LEARNING_ANY "*" /* the domain of the rule for names that are not declared */
 
-/* bytes of a canary and its NUL; a canary is in lower case, because host names ignore case */
+/* bytes of a canary (learn/decoy.h) with its NUL; it is in lower case, because host names ignore
+ * case */
 #define CANARY_BYTES 25
 
 /* A host file or directory that appears in the sandbox. */
@@ -90,7 +93,8 @@ struct grant {
 	char *missing; /* with `create`: the path from that parent, "a/b"; or NULL */
 	/* with `create`: the skill for which new directories are recorded (unlisted.h); or NULL */
 	char *made_for;
-	char *kept_in; /* with `made_for`: the owner's state directory, where it is recorded */
+	/* with `made_for`: the owner's state directory, which contains that record */
+	char *kept_in;
 };
 
 /* True for a path of the host that the skill may write. */
@@ -105,7 +109,7 @@ static inline bool grant_is_work(const struct grant *g)
 	return grant_is_written(g) && g->is_dir;
 }
 
-/* A directory of the runtime's own inside a grant: the skill finds it empty. */
+/* One of the runtime's own directories that is inside a grant. The skill finds it empty. */
 struct cover {
 	char *path;        /* on the host */
 	char *target;      /* in the sandbox */
@@ -114,8 +118,8 @@ struct cover {
 	bool create; /* does not exist yet */
 };
 
-/* The kind of a refused request. If the caller gives up that kind (struct narrow), its refusals are
- * dropped. */
+/* The kind of a refused request. If the caller gives up all requests of a kind (struct narrow), the
+ * refusals of that kind are dropped. */
 enum refusal_kind { REFUSAL_OTHER, REFUSAL_READ, REFUSAL_WRITE, REFUSAL_NETWORK };
 
 /* A request that is not granted. Any refusal stops a run. */
@@ -133,7 +137,8 @@ struct refusal {
 
 void refusal_done(struct refusal *r);
 
-/* Layers that the owner agrees to lose (bits of enum layer_id). */
+/* The layers of the sandbox. plan->best_effort has a bit (1 << ID) for each layer without which the
+ * owner agrees to run. */
 enum layer_id {
 	LAYER_USERNS,
 	LAYER_NET,
@@ -238,13 +243,14 @@ struct ssb_plan {
 	bool stores_known;                /* danger_stores() has filled `stores` */
 	struct string_list allow_private; /* from the owner: "10.0.0.0/8", by cidr_format() */
 	struct upstream upstream[UPSTREAM_USES];
-	struct string_list no_proxy; /* dialled directly even with a proxy: "*", ranges, domains */
-	bool udp_direct;             /* datagrams do not use the proxy */
+	/* hosts that are dialled without the proxy: "*", ranges, domains */
+	struct string_list no_proxy;
+	bool udp_direct; /* datagrams do not use the proxy */
 	enum learning learning;
-	char canary[CANARY_BYTES]; /* learning: part of every decoy; "" none */
+	char canary[CANARY_BYTES]; /* the word in every decoy of a learning run; "": none */
 	enum profile profile;
 	bool unix_sockets; /* AF_UNIX sockets may be made */
-	/* if unix_sockets is false: sockets that lead to the run itself are allowed
+	/* if unix_sockets is false: AF_UNIX sockets that connect programs of this run are allowed
 	 * (os/unix_maker.h) */
 	bool own_sockets;
 	struct resources res;
@@ -269,8 +275,8 @@ struct prepared {
  * is one line without a newline. Returns new. */
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty);
 
-/* Returns the grants with their objects. If `of_run` is NULL (before a run), a grant whose object
- * must be created has no object yet. */
+/* Returns the grants of the run if it had to create an object, otherwise those of the plan. If
+ * `of_run` is NULL (before a run), a grant whose object must be created has no object yet. */
 static inline const struct grant *prepared_grants(const struct prepared *of_run,
                                                   const struct ssb_plan *p)
 {
@@ -282,9 +288,9 @@ const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
-/* Overwrites the credentials of the proxy in this process's copy of the memory. The plan points to
- * separate buffers with them, so these may change although the plan is frozen. A forked process
- * that does not use them must call this first. */
+/* Overwrites the credentials of the proxy in this process's copy of the memory. The plan only
+ * points to the credentials, so they can be overwritten although the plan itself is frozen. A
+ * forked process that does not need the credentials must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
 
 /* The user for whom a plan is made (see owner_load()). Tests fill it themselves. */

@@ -45,7 +45,8 @@ struct key {
 	const char *in; /* name of the map that contains the key; "" is the top */
 	const char *name;
 	enum policy_value value;
-	size_t at;    /* number of the list, or offset of the value in struct policy */
+	/* for a list: enum policy_list; otherwise the offset of the value in struct policy */
+	size_t at;
 	uint64_t min; /* limits */
 	uint64_t max;
 };
@@ -252,8 +253,8 @@ static void read_sockets(const struct policy_reader *r, const struct ynode *n)
 	}
 }
 
-/* Sets *inout to the bits of the names in the list. `from_name` returns the number of a name's bit,
- * or -1 for an unknown name. */
+/* Reads a list of names, and sets *inout to one bit for each name. `from_name` returns the number
+ * of the bit, or -1 for an unknown name. */
 static void read_names(const struct policy_reader *r, const struct ynode *n,
                        int (*from_name)(const char *s), const char *remedy, unsigned *inout)
 {
@@ -277,7 +278,8 @@ static void read_names(const struct policy_reader *r, const struct ynode *n,
 
 static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 {
-	/* A plain `off` is this keyword, even if other YAML readers take it for a boolean. */
+	/* `off` without quotes is the keyword here, although other YAML readers take it for a
+	 * boolean. */
 	if (n->kind == YNODE_SCALAR && strcmp(n->text, "auto") == 0) {
 		r->policy->toolchain = 1;
 	} else if (n->kind == YNODE_SCALAR && strcmp(n->text, "off") == 0) {
@@ -441,7 +443,7 @@ static void level_read_map(const struct policy_reader *r, const char *in, const 
 	}
 }
 
-/* Returns the first error of the file through `err`. Always returns -1. */
+/* Fills `err` with the first error in the file. Always returns -1. */
 static int fail_with_first(const struct ssb_diags *diags, size_t from, const char *file,
                            struct ssb_error *err)
 {

@@ -17,8 +17,8 @@ enum policy_list {
 	POLICY_DENY_READ, /* no manifest gets these */
 	POLICY_DENY_WRITE,
 	POLICY_DENY_ENV,
-	POLICY_ALLOW_PRIVATE, /* address ranges that names may lead to */
-	POLICY_ALLOW_ECH,     /* names whose rules may use an encrypted ClientHello */
+	POLICY_ALLOW_PRIVATE, /* private address ranges in which the address of a host may be */
+	POLICY_ALLOW_ECH,     /* host names for which an encrypted ClientHello is allowed */
 	POLICY_NO_PROXY,      /* hosts that are dialled without the proxy */
 	POLICY_LISTS,
 };

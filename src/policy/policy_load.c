@@ -26,7 +26,8 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
 	}
-	/* O_NONBLOCK: opening a FIFO with this name must not block; it is an error. */
+	/* O_NONBLOCK: if the name is a FIFO, open() must not block. owner_file_check() refuses a
+	 * FIFO. */
 	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
 		return 0;

@@ -29,7 +29,8 @@ const struct protected_place PROTECTED[] = {
 	{ ".gitmodules", false, HOLD_NOT },
 	{ ".gitconfig", false, HOLD_NOT },
 	{ ".config/git", true, HOLD_NOT },
-	{ ".hg/hgrc", false, HOLD_NOT }, /* hg would take a placeholder .hg for a repository */
+	/* not held: hg would take a .hg that contains only a placeholder for a repository */
+	{ ".hg/hgrc", false, HOLD_NOT },
 	{ ".hgrc", false, HOLD_NOT },
 	{ ".husky", true, HOLD_ANYWHERE },
 	{ ".githooks", true, HOLD_NOT },

@@ -1,9 +1,9 @@
 /* protect.h - files that programs of the host later execute, or read as settings or instructions.
  *
- * A skill that may write a directory must not leave code there that runs outside. These names,
- * relative to the top of a writable grant or of a repository in it, are read-only in the sandbox
- * unless they are granted by name. Those that are held (see enum protect_hold) cannot be created
- * either; the others can. */
+ * A skill that may write a directory must not leave code there that later runs outside the sandbox.
+ * These names, relative to the top of a writable grant or of a repository in it, are read-only in
+ * the sandbox unless they are granted by name. If such a name does not exist, the skill can create
+ * it, unless the run holds the name (see enum protect_hold). */
 #ifndef POLICY_PROTECT_H
 #define POLICY_PROTECT_H
 

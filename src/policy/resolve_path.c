@@ -319,9 +319,9 @@ void resolve_request(struct build *b, const struct path_request *asked)
 		words = resolve_words(b, path);
 		free(path);
 		path = real;
-		/* The text is compared with the path that is granted. Looking for the symlink a
-		 * second time would not be safe: the process that made it may have removed it in
-		 * the meantime. */
+		/* If the texts differ, the path contains a symlink. Looking for the symlink on the
+		 * disk again would not be safe: the process that made it may have removed it in the
+		 * meantime. */
 		if (words != NULL && strcmp(words, real) != 0) {
 			r->words = words;
 			r->real = real;

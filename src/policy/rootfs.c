@@ -31,8 +31,8 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 	return rest != NULL && *rest != '\0';
 }
 
-/* True for a top name of the root file system that is not one of its own places: a name of the
- * view, a home, a mount point of disks, or a name that begins with a dot. */
+/* True for a name at the top of the root file system that does not belong in rootfs_places: a name
+ * of the view, a home, a mount point of disks, or a name that begins with a dot. */
 static bool is_known(const char *name)
 {
 	static const char *const PEOPLES[] = { "root", "mnt", "media" };

@@ -90,8 +90,8 @@ static const char OWNERS[] =
 static const char STORES[] =
         " REDIS MONGO MONGODB POSTGRES POSTGRESQL PG MYSQL MARIADB RABBITMQ AMQP"
         " CLICKHOUSE CELERY DATABASE DB BROKER CONNECTION JDBC ";
-/* Last words of names that are about a secret but contain none: COOKIE_NAME,
- * PASSWORD_MIN_LENGTH. */
+/* The last word of a variable that says something about a secret, but does not hold it:
+ * COOKIE_NAME, PASSWORD_MIN_LENGTH. */
 static const char ABOUT[] =
         " DIR NAME TYPE TTL TIMEOUT LENGTH LEN SIZE COUNT LIMIT MIN MAX ENABLED"
         " DISABLED POLICY ALGORITHM ALG PROVIDER DOMAIN HOST PORT SECURE SAMESITE"
@@ -106,8 +106,8 @@ static const char ABOUT[] =
  * name. */
 static const char ORDINARY[] = " ARM CI CF DO FLY RENDER NODE UV GEM HEX SQUARE OP BW TF TOGETHER"
                                " COMET NEPTUNE NEW DD CIRCLE LINEAR NOTION NEON TS EXPO CLERK ";
-/* Words that show that "tokens" are the tokens of a language model, which are counted:
- * MAX_TOKENS. */
+/* Words before TOKENS that show that the variable is not a secret, but a number of tokens of a
+ * language model: MAX_TOKENS. */
 static const char COUNTED[] = " MAX MIN NUM N NEW TOTAL INPUT OUTPUT PROMPT COMPLETION CONTEXT"
                               " THINKING REASONING STOP SPECIAL CACHED BUDGET CHUNK ";
 

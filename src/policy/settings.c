@@ -123,7 +123,8 @@ static void set_sockets(struct build *b)
 	}
 	int said = b->opt->unix_sockets >= 0 ? b->opt->unix_sockets : b->policy.unix_sockets;
 	b->plan->unix_sockets = said >= 0 ? said != 0 : !writes;
-	/* Only the observer allows these sockets, so there are none without it. */
+	/* The observer decides about each of these sockets, so without an observer there are
+	 * none. */
 	b->plan->own_sockets = said < 0 && b->plan->audit != AUDIT_OFF;
 	if (writes && said < 0 && !b->plan->own_sockets) {
 		build_warn(b, "unix-sockets",

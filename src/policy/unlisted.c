@@ -25,7 +25,7 @@ static const char UNREAD[] =
         "may belong to another program: the list of the skills' own directories ('own-directories' "
         "in the runtime's state directory) cannot be read";
 
-/* If a path begins with `first`, its first `names` names are the place of one program:
+/* In a path that begins with `first`, the first `names` components are the place of one program:
  * ".config/x". */
 static const struct {
 	const char *first;
@@ -263,7 +263,8 @@ static void judge_closed(const struct build *b, const struct subject *s, const c
 		if (object_same(c->v[i], b->danger->home) && i + 1 < c->n) {
 			break;
 		}
-		/* after the loop this is the outermost closed directory */
+		/* after the loop: the length of the outermost object that other users cannot enter
+		 * or read */
 		closed = (c->mode[i] & need) != need ? len : closed;
 		need = S_IXOTH;
 		while (len > 1 && s->path[--len] != '/') {

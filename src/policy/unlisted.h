@@ -7,8 +7,8 @@
  * directory does not exist yet or was made by a run of this skill. A file in the owner's state
  * directory, where no skill can write, records who made it: a mark on the directory itself could be
  * forged by a skill that once had the directory. The targets of the owner's symlinks with hidden
- * names are judged like the names. For writing, the directories of the owner's PATH are judged so,
- * too (danger_led.c).
+ * names are judged like the names. For writing, the directories of the owner's PATH are judged in
+ * the same way (danger_led.c).
  *
  * If root starts the run, the places also include everything that other users cannot read, by the
  * modes of the object and of all directories above it: files of root and of services. The modes of

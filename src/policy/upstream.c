@@ -143,8 +143,8 @@ static const char *parse_host(char *text, struct upstream *u)
 	return wrong != NULL ? wrong : parse_port(colon + 1, &u->port);
 }
 
-/* Moves *text past "http://", if it begins so. Returns NULL, or what is wrong with another
- * scheme. */
+/* Moves *text past "http://", if *text begins with it. Returns NULL, or why a proxy with another
+ * scheme cannot be used. */
 static const char *parse_scheme(const char **text)
 {
 	const char *end = strstr(*text, "://");

@@ -57,7 +57,7 @@ struct view_row {
 	const char *to; /* the target of a VIEW_LINK */
 };
 
-/* Parents before children. The rows with a zone come first. */
+/* A directory comes before the rows beneath it. The rows with a zone come first. */
 #define VIEW_ROWS 65
 extern const struct view_row VIEW[VIEW_ROWS];
 

@@ -1,9 +1,9 @@
 /* whole.c - grants "/" for reading. Everything in it is shown at its own path, except the places
- * that the sandbox has itself.
+ * that the sandbox provides itself.
  *
  * The grant becomes one grant for each directory and file directly in "/". A directory that
- * contains a place that the sandbox has itself is split in the same way, so that this place is left
- * out. Symlinks are left out: those of the system are in every sandbox. */
+ * contains a place that the sandbox provides itself is split in the same way, so that this place is
+ * left out. Symlinks are left out, too: every sandbox has those of the system. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static void grant_entry(struct build *b, const struct path_request *r, const cha
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) ||
 	    view_is_system(path) || kernel_fs_of(fd) == KERNEL_FS_LINKS) {
-		/* it is a symlink or special file, or is already shown, or leads to processes of
-		 * the host */
+		/* not granted: the entry is a symlink or special file, or is already shown, or
+		 * leads to processes of the host */
 		return;
 	}
 	resolve_take_object(b, r, path, &fd, &st, true);
