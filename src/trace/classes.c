@@ -53,8 +53,8 @@ static void add_technique(struct class_hits *h, const char *technique)
 	}
 }
 
-/* Adds a line of evidence, in ascending order. A line is added only once, however often it
- * repeats. */
+/* Adds line `seq` of the record to h->evidence, which is in ascending order. A line is added only
+ * once, however many events repeat it. */
 static void add_evidence(struct class_hits *h, uint64_t seq)
 {
 	size_t at = h->n_evidence;
@@ -98,8 +98,8 @@ void classes_add(struct classes *c, const struct event *e, uint64_t seq)
 	classes_count(c, e, classes_of(e, c->home), seq);
 }
 
-/* Adds the counts, and at most `max` lines of evidence, so that the evidence of a pair of classes
- * shows both. */
+/* Adds the counts of `from` to those of `to`, and at most `max` lines of its evidence. Because of
+ * `max`, the evidence of a class that is derived from two classes shows both. */
 static void join_hits(struct class_hits *to, const struct class_hits *from, size_t max)
 {
 	to->count += from->count;

@@ -36,7 +36,7 @@ enum class_id {
 /* In ascending order of severity. */
 enum class_severity {
 	SEVERITY_NONE,
-	SEVERITY_UNCLASSIFIED, /* there are violations, but no class */
+	SEVERITY_UNCLASSIFIED, /* there are violations, but they belong to no class */
 	SEVERITY_LOW,
 	SEVERITY_MEDIUM,
 	SEVERITY_HIGH,
@@ -54,16 +54,17 @@ struct class_info {
 
 extern const struct class_info CLASSES[CLASS_COUNT];
 
-#define CLASS_EVIDENCE   16 /* lines listed for each class; `count` counts all */
+#define CLASS_EVIDENCE   16 /* the most lines that are listed for a class */
 #define CLASS_TECHNIQUES 8
-#define CLASS_NO_LINE    UINT64_MAX /* an event that has no line in the record */
+#define CLASS_NO_LINE    UINT64_MAX /* as `seq`: the event has no line in the record */
 
 struct class_hits {
 	uint64_t count;
 	uint64_t not_prevented;
 	uint64_t evidence[CLASS_EVIDENCE];
 	size_t n_evidence;
-	const char *techniques[CLASS_TECHNIQUES]; /* those of the rules that matched */
+	/* the techniques that the matching rules name */
+	const char *techniques[CLASS_TECHNIQUES];
 	size_t n_techniques;
 };
 
@@ -85,7 +86,7 @@ struct class_verdict {
 
 /* Returns the class of an event, by the first rule that matches (classes_table.c). */
 struct class_verdict classes_of(const struct event *e, const char *home);
-/* Returns whether any rule names this reason. A test checks every reason with it. */
+/* Returns whether any rule names this reason. A test calls it for every reason. */
 bool classes_names_reason(enum reason reason);
 /* Returns whether the path is a file that the owner's shell runs when it starts. */
 bool classes_startup_file(const char *home, const char *path);
@@ -94,13 +95,14 @@ bool classes_startup_file(const char *home, const char *path);
 bool classes_own_store(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
-/* Counts an event of this class. The event is line `seq` of the record, or repeats this line. */
+/* Counts an event that belongs to `class`. The event is line `seq` of the record, or repeats that
+ * line. */
 void classes_count(struct classes *c, const struct event *e, struct class_verdict class,
                    uint64_t seq);
 /* Like classes_count(), but finds the class of the event first. */
 void classes_add(struct classes *c, const struct event *e, uint64_t seq);
-/* Counts a line that was read from a record. A line of repeats is left out, because it does not
- * contain enough to judge it. So the counts are lower bounds. */
+/* Counts a line that was read from a record. Does not count a line with `repeat_of`, because the
+ * line does not contain enough to find its class. So the counts are lower bounds. */
 void classes_add_line(struct classes *c, const struct line *l);
 
 enum class_id classes_of_line(const struct line *l, const char *home);
@@ -116,9 +118,9 @@ const char *classes_severity_name(enum class_severity severity); /* "" for SEVER
 enum class_severity classes_severity_from(const char *name);
 /* Returns the highest severity; SEVERITY_NONE if there is no class. */
 enum class_severity classes_worst(const struct classes *c);
-/* Writes the names of the classes to `out`, as in "supply_chain_attack, persistence"; if they do
- * not fit, the last names are left out. *ret_severity is the name of the highest severity. Both are
- * "" if there is no class. */
+/* Writes the names of the classes to `out`, as in "supply_chain_attack, persistence". If they do
+ * not fit, the last names are left out. *ret_severity is the name of the highest severity. Both
+ * texts are "" if there is no class. */
 void classes_names(const struct classes *c, char *out, size_t size, const char **ret_severity);
 
 #endif

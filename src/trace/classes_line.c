@@ -42,7 +42,7 @@ void classes_add_line(struct classes *c, const struct line *l)
 	struct event e = read_event(l);
 
 	e.times = line_times(l);
-	/* A repeat says only which line it repeats. */
+	/* A line of repeats contains only the number of the line that it repeats. */
 	if (e.kind < EV_COUNT && line_get(l, "repeat_of") == NULL) {
 		classes_add(c, &e, (uint64_t)l->seq);
 	}

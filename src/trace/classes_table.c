@@ -76,9 +76,9 @@ _Static_assert(EV_COUNT <= 32, "each kind has a bit");
 #define SYSCALL ON(EV_SYSCALL_BLOCKED)
 #define LIMIT   ON(EV_RESOURCE_LIMIT_HIT)
 
-/* A column that is zero is not checked. Lists are separated by spaces. A path matches itself and
- * everything beneath it; after "=", only itself. "~/" is the skill's home; "//" matches at any
- * depth. */
+/* A column that is zero is not checked. The items of a list are separated by spaces. An item of
+ * `paths` matches that path and everything beneath it. An item that begins with "=" matches only
+ * the path itself. "~/" is the skill's home. An item that begins with "//" matches at any depth. */
 struct rule {
 	enum class_id id;
 	const char *technique;
@@ -131,8 +131,8 @@ static const struct rule RULES[] = {
 	           "/usr/lib/systemd /lib/systemd /run/systemd" },
 	{ CLASS_PERSISTENCE, "T1547.013", WRITES, .access = WRITING,
 	  .paths = "~/.config/autostart /etc/xdg/autostart ~/.xsessionrc ~/.xprofile ~/.xinitrc" },
-	/* A skill may have keys in its private home, but the owner's sshd would apply these
-	 * files. */
+	/* A skill may write keys to ~/.ssh in its private home. But these files tell sshd who may
+	 * log in and what to run. */
 	{ CLASS_PERSISTENCE, "T1098.004", WRITES, .access = WRITING,
 	  .paths = "//.ssh/authorized_keys //.ssh/authorized_keys2 //.ssh/rc //.ssh/environment" },
 	{ CLASS_PERSISTENCE, "T1098.004", FILES, .access = WRITING, .paths = "~/.ssh" },
@@ -146,7 +146,8 @@ static const struct rule RULES[] = {
 	           "//.qwen //.roo //.windsurf //.windsurfrules //.mcp.json //CLAUDE.md "
 	           "//CLAUDE.local.md //AGENTS.md //AGENTS.override.md //GEMINI.md "
 	           "//.github/workflows" },
-	/* A skill makes a symlink in a git directory, through which git would write and delete. */
+	/* A skill that makes a symlink at a protected name in a git directory: through it, the
+	 * owner's git would write and delete files elsewhere. */
 	{ CLASS_PERSISTENCE, "T1546", FILES, .access = WRITING,
 	  .reasons = ANY_REASON(REASON_PROTECTED), .ops = ANY_OP(OP_SYMLINK) },
 
@@ -281,15 +282,16 @@ static bool is_op(const enum op *any, enum op op)
 	return *any != OP_NONE;
 }
 
-/* A path that is compared with many places. What does not depend on the place is computed once. */
+/* A path that is compared with the places of many rules. Its other members do not depend on a
+ * place, and are computed once. */
 struct path {
 	struct bytes whole;
 	struct bytes in_home; /* the part after the home, with its slash; empty: not in the home */
 	uint64_t names;       /* the name_bit() of each name in the path */
 };
 
-/* Returns a bit for the name that begins after this slash, made from its first two characters.
- * Other names can have the same bit. */
+/* Returns the bit of the name that follows `slash`. The bit is computed from the first two
+ * characters, so several names can have the same bit. */
 static uint64_t name_bit(const char *slash, const char *end)
 {
 	unsigned one = slash + 1 < end ? (unsigned char)slash[1] : '/';
@@ -322,7 +324,7 @@ static bool begins_with(struct bytes path, const char *with, size_t n, bool exac
 	       (path.n == n || (!exact && path.p[n] == '/'));
 }
 
-/* Returns whether these names, which begin with a slash, are anywhere in the path. */
+/* Returns whether the path contains `part`, one or more whole names with a slash before them. */
 static bool is_anywhere(const struct path *path, const char *part, size_t n)
 {
 	const char *s = path->whole.p;
@@ -421,8 +423,8 @@ struct judged {
 	struct path path2;
 };
 
-/* If the event has two paths, one that matches is enough for a class, but an exception must match
- * both. */
+/* If the event has two paths, a rule with a class needs only one path that matches, but an
+ * exception (CLASS_NONE) must match both. */
 static bool paths_match(const struct rule *r, const struct judged *j)
 {
 	bool one = in_places(&j->path, r->paths);

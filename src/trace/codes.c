@@ -160,8 +160,8 @@ bool op_has_two(enum op op)
 	return has_flag(op, TWO);
 }
 
-/* Returns the index of the name in names[1] to names[other - 1], or `other` if it is not there.
- * Returns 0 for NULL and "". */
+/* Searches names[1] to names[other - 1] for the name. Returns its index, or `other` if it is not
+ * found. Returns 0 for NULL and "". */
 static int find_name(const char *const *names, int other, const char *name)
 {
 	int i = 0;

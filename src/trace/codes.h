@@ -54,7 +54,9 @@ enum event_rule {
 	RULE_NONE,
 #define RULE(id, name) RULE_##id,
 #include "trace/codes.def"
-	RULE_ENTRY, /* an entry with its text: "skillsandbox.yaml:12:7", "--read", "strict" */
+	/* an entry of a manifest, of the owner or of a profile; event.entry is its text:
+	 * "skillsandbox.yaml:12:7", "--read", "strict" */
+	RULE_ENTRY,
 	RULE_COUNT,
 };
 
@@ -82,7 +84,8 @@ const char *reason_fixed_remedy(enum reason r); /* with REMEDY_FIXED */
 /* Returns whether the reason means that the plan allows the attempt and that it failed. Such a
  * failure is not a violation. */
 bool reason_is_misfortune(enum reason r);
-/* Returns whether an ordinary grant allows it (codes.def). True for REASON_NONE. */
+/* Returns whether an ordinary grant allows an attempt that was refused for this reason (ORDINARY in
+ * codes.def). True for REASON_NONE. */
 bool reason_is_grantable(enum reason r);
 
 /* Returns the name in the record; NULL for OP_NONE and OP_OTHER. */

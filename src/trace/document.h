@@ -10,8 +10,9 @@
  *   layers     {name: {state, detail}} as they really were
  *   result, counters
  *
- * Each kind of event has its part of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES (room.h); events
- * past it are counted in counters.events_dropped. The record has room for more. */
+ * Each kind of event has a part of MAX_TRACE_EVENTS and DOCUMENT_EVENT_BYTES (room.h). Events that
+ * do not fit that part are only counted, in counters.events_dropped. The record has room for
+ * more. */
 #ifndef TRACE_DOCUMENT_H
 #define TRACE_DOCUMENT_H
 
@@ -32,7 +33,8 @@ struct document {
 	uint64_t events_dropped;
 	struct rooms rooms;
 	struct rooms kept_rooms; /* the space that `kept` uses */
-	uint64_t violations;     /* events; each may stand for several attempts */
+	/* number of events with `violation`; each may stand for several attempts */
+	uint64_t violations;
 	uint64_t violations_kept;
 	struct buf kept; /* the violations as JSON, separated by commas */
 	struct ssb_error failure;

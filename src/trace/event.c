@@ -127,8 +127,8 @@ static void put_text(struct json *j, const char *key, const char *text)
 	}
 }
 
-/* Writes a path. A path that is cut keeps its length and digest. So it still differs from other
- * paths, and can be recognised by comparing the digest of the full path. */
+/* Writes a path, cut to `max` bytes. If it is cut, also writes its full length and the digest of
+ * the full path, by which a reader can recognise it and distinguish it from other paths. */
 static void put_path(struct json *j, const char *key, const struct bytes *b, size_t max)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -145,7 +145,7 @@ static void put_path(struct json *j, const char *key, const struct bytes *b, siz
 	digest_put(j, name, hash);
 }
 
-/* Returns whether `b` is the end of `whole`, as most paths that a program gives are the end of the
+/* Returns whether `b` is the end of `whole`. Most paths that a program gives are the end of the
  * full path. */
 static bool is_end_of(const struct bytes *b, const struct bytes *whole)
 {
@@ -291,9 +291,9 @@ void event_message(const struct event *e, struct buf *out)
 	}
 }
 
-/* Adds to `sizes`, for each width, the least number of bytes that the text takes. Starts with the
- * narrowest width: a narrower text is the beginning of a wider one, so each byte is measured only
- * once. */
+/* Adds to sizes[w] the least number of bytes that the text takes if it is cut to EVENT_WIDTHS[w].
+ * Begins with the narrowest width. A text that is cut shorter is the beginning of one that is cut
+ * longer, so each byte is measured only once. */
 static void add_sizes(const struct bytes *b, bool path, size_t sizes[EVENT_WIDTHS_COUNT])
 {
 	static const size_t slack =

@@ -42,8 +42,9 @@ enum event_kind {
 	EV_LAYERS,
 	EV_FILES,
 	EV_END,
-	EV_SIGNATURE,        /* also in the ledger of a session */
-	EV_END_OF_RUN_KINDS, /* ends the kinds of a run's record in RECORD_KINDS */
+	EV_SIGNATURE, /* also in the ledger of a session */
+	/* not a kind: the NULL in RECORD_KINDS after the kinds of a run's record */
+	EV_END_OF_RUN_KINDS,
 
 	/* The other lines of a session's ledger. */
 	EV_SESSION_CREATED,
@@ -71,7 +72,8 @@ struct bytes {
 	size_t n;
 };
 
-/* The number of texts in each of the two groups of an event. event_copy() copies both groups. */
+/* Most texts of struct event are in two arrays: bytes[EVENT_BYTES], from `message` to `attribute`,
+ * and strings[EVENT_STRINGS], from `call` to `remedy`. event_copy() copies both arrays. */
 #define EVENT_BYTES   7
 #define EVENT_STRINGS 5
 
@@ -120,12 +122,12 @@ struct event {
 	void (*more)(struct json *j, void *arg);
 	void *more_arg;
 	size_t more_size; /* bytes at more_arg; event_copy() needs it */
-	uint64_t apart;   /* distinguishes attempts that are otherwise equal (fold.h) */
-	uint64_t times;   /* how many attempts this event stands for; 0: one */
+	uint64_t apart;   /* a number by which attempts differ that are otherwise equal (fold.h) */
+	uint64_t times;   /* how many attempts this event stands for; 0 means one */
 	uint64_t at_us;   /* when it happened, by clock_us(); 0: now */
 };
 
-/* Returns how many bytes a copy takes: a multiple of EVENT_ALIGN. */
+/* Returns how many bytes event_copy() needs: a multiple of EVENT_ALIGN. */
 #define EVENT_ALIGN 16
 size_t event_size(const struct event *e);
 /* Copies the event and everything that it points to into `to`, which must have event_size() bytes
@@ -133,8 +135,8 @@ size_t event_size(const struct event *e);
  * the copy. */
 struct event *event_copy(void *to, size_t size, const struct event *e);
 
-/* The name of each kind of line, by enum event_kind. NULL ends the kinds of a run's record and
- * those of a ledger. */
+/* The name of each kind of line, by enum event_kind. One NULL is after the kinds of a run's record,
+ * and one after those of a session's ledger. */
 extern const char *const RECORD_KINDS[];
 const char *event_kind_name(enum event_kind kind); /* NULL: not an event */
 /* Converts the text of a line that was read. Returns EV_OTHER for an unknown kind. */

@@ -6,8 +6,9 @@
 
 #include "trace/event.h"
 
-/* event_copy() copies the texts in the two groups of struct event in loops that do not name them.
- * If you add a pointer outside of these groups, copy it below and add its size. */
+/* event_copy() copies the arrays `bytes` and `strings` of struct event in loops. If you add a
+ * pointer to struct event that is in neither array, copy it below, and add its size in
+ * event_size(). */
 _Static_assert(offsetof(struct event, call) - offsetof(struct event, message) ==
                        EVENT_BYTES * sizeof(struct bytes),
                "EVENT_BYTES counts the first group");

@@ -5,8 +5,8 @@
 #include "trace/event.h"
 
 /* A width says how many bytes of each text of an event are written; longer texts are cut. The first
- * row is the widest: it cuts nothing that fits a line. With the last row even the longest texts fit
- * 4 KiB, however they must be escaped. */
+ * row is the widest: it cuts only texts that no line could contain. With the last row, the longest
+ * texts together take at most 4 KiB, even if every byte must be escaped. */
 #define EVENT_WIDTHS_COUNT 5
 extern const struct event_width {
 	size_t message;

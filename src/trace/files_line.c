@@ -74,7 +74,7 @@ static void put_list(struct json *j, struct skill_files *files)
 	json_open(j, '[');
 	for (size_t i = 0; i < files->n && !cut; i++) {
 		const struct skill_file *f = &files->v[i];
-		/* Each byte of the path may need an escape of six bytes. */
+		/* Each byte of the path may need an escape sequence of six bytes. */
 		cut = j->out->len + 6 * strlen(f->path) + (size_t)2 * SHA256_BYTES + 32 >
 		      FILES_LIST_BYTES;
 		if (!cut && !f->dir) {
@@ -101,7 +101,8 @@ static void put_members(struct buf *out, struct skill_files *files, bool whole)
 {
 	struct json j;
 
-	/* Write the members without braces around them. */
+	/* Write the members without braces around them: depth 1 means that an object is already
+	 * open. */
 	json_init(&j, out, false);
 	j.depth = 1;
 	if (whole) {
@@ -229,7 +230,8 @@ void files_line_start(struct files_line *d, int dir_fd, const char *state_dir)
 	d->fd = p[0];
 }
 
-/* Waits until there is something to read or, with `events` 0, until the process ends. */
+/* Waits until there is something to read (`events` POLLIN) or until the process ends (`events` 0).
+ * Returns false if neither happens before `until_ms`. */
 static bool wait_for(const struct files_line *d, short events, uint64_t until_ms)
 {
 	struct pollfd p = { .fd = d->fd, .events = events };
@@ -246,7 +248,8 @@ bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out)
 {
 	uint64_t now = clock_ms();
 	int rest = wait_ms > 2 * LAST_WORDS_MS ? wait_ms - 2 * LAST_WORDS_MS : 0;
-	/* files_line_stop() may wait LAST_WORDS_MS more. */
+	/* `rest` leaves time for two waits of LAST_WORDS_MS: one here, and one in
+	 * files_line_stop(). */
 	uint64_t done = now + (uint64_t)rest + LAST_WORDS_MS;
 
 	if (!d->started) {

@@ -34,10 +34,10 @@ void files_line_read(struct files_line *d, int dir_fd);
 /* Starts the process, unless the files were read already. `dir_fd` (O_PATH, borrowed) is the
  * skill's directory. */
 void files_line_start(struct files_line *d, int dir_fd, const char *state_dir);
-/* Waits for the answer, at most `wait_ms` or 400 ms, whichever is longer. Shortly before that time
- * the process is told to answer with the files that it has read so far. Appends the members of the
- * line, or nothing if the process failed. Returns false if files_line_start() or files_line_read()
- * has not begun the work. */
+/* Waits for the answer, at most `wait_ms` or 400 ms, whichever is longer. Shortly before the time
+ * is over, the process gets SIGTERM and then answers with the files that it has read so far.
+ * Appends the members of the line, or nothing if the process failed. Returns false if neither
+ * files_line_read() nor files_line_start() has begun the work. */
 bool files_line_finish(struct files_line *d, int wait_ms, struct buf *out);
 void files_line_stop(struct files_line *d);
 

@@ -8,8 +8,8 @@
 #include "trace/trace_limits.h"
 #include "base/sha256.h"
 
-/* Entries are stored in the order in which they are added. So the few hundred entries of most runs
- * lie in few pages, and touching a new page costs as much as writing a line. */
+/* Entries are stored in the order in which they are added, because the first access to a page costs
+ * as much as writing a line. So the few hundred entries of most runs need only few pages. */
 struct fold_table {
 	uint16_t sets[FOLD_SETS][FOLD_WAYS]; /* index of an entry + 1; 0: free */
 	uint16_t n;

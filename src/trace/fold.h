@@ -25,7 +25,7 @@ struct fold_entry {
 	int64_t last_us;
 	uint64_t used; /* fold.clock at the last use; the entry with the lowest value is replaced */
 	enum event_kind kind;
-	enum room room; /* the room of the first attempt, which its repeats use, too */
+	enum room room; /* the room of the first attempt, in which its repeats are counted, too */
 };
 
 struct fold {
@@ -38,12 +38,12 @@ void fold_done(struct fold *f);
 struct fold_key fold_key(const struct event *e);
 /* Returns the entry of an equal attempt, or NULL. */
 struct fold_entry *fold_find(struct fold *f, const struct fold_key *key);
-/* Adds a new attempt. If that replaces an entry with repeats, copies the old entry to *ret_gone and
- * returns true. Without memory, nothing is added, and the attempt's repeats are not counted as
- * repeats. */
+/* Adds a new attempt. If that replaces an entry that has repeats, copies the old entry to *ret_gone
+ * and returns true. Without memory for the table, adds nothing: each repeat of the attempt is then
+ * written like a new attempt. */
 bool fold_put(struct fold *f, const struct fold_entry *entry, struct fold_entry *ret_gone);
-/* Finds the next entry with repeats, copies it to *ret, and resets its count. *at must be 0 at the
- * first call. Returns false if there are no more. */
+/* Finds the next entry that has repeats, copies it to *ret, and sets its count in the table to 0.
+ * *at must be 0 at the first call. Returns false if there are no more entries. */
 bool fold_take(struct fold *f, size_t *at, struct fold_entry *ret);
 
 #endif

@@ -11,7 +11,7 @@
 #include "os/file.h"
 #include "os/sqlite.h"
 
-#define INDEX_VERSION 2 /* version of the table; index_attach() stores it in the file */
+#define INDEX_VERSION 2 /* version of the table's layout; index_attach() stores it in the file */
 #define LOCK_WAIT_MS  5000
 
 struct index {
@@ -113,8 +113,9 @@ static int64_t changed_ns(const struct stat *st)
 }
 
 /* Returns whether the row is still correct. The row of an ended run is always correct, because its
- * record does not change. The row of an incomplete record is correct while the file is unchanged;
- * without this check the whole record would be read again. */
+ * record does not change. The row of an incomplete record is correct as long as the file is
+ * unchanged, so that the whole record need not be read again. The row of a live run is never
+ * correct. */
 static bool index_holds(struct index *x, sqlite3_stmt *st, const struct runs *runs,
                         const struct run_entry *e)
 {
@@ -190,8 +191,8 @@ static int index_fill(struct index *x, const struct runs *runs, const bool *know
 		struct run_facts f;
 		struct stat file;
 		auto_fd fd = known[i] ? -1 : runs_record(runs, &runs->v[i]);
-		/* fstat() must come first, so that bytes that are written while we read count as a
-		 * change. */
+		/* fstat() must come first: bytes that are written while we read must count as a
+		 * change at the next call. */
 		if (fd >= 0 && fstat(fd, &file) == 0 &&
 		    run_facts_read(&f, fd, runs->v[i].id) == 0) {
 			rc = index_put(x, st, &f, &file);
@@ -321,7 +322,7 @@ int index_list(const char *state_dir, const struct index_ask *ask, struct run_fa
 	            (int)sizeof(x.journal)) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "audit list", "the path is too long");
 	}
-	/* First use the existing file. If it is damaged, make a new file. If that cannot be
+	/* First use the existing file; if it is damaged, make a new file. If no file can be
 	 * written, or another process holds the lock for too long, use a table in memory for this
 	 * call. */
 	if (file_lock(runs.fd, LOCK_WAIT_MS) == 0 &&

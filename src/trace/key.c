@@ -104,7 +104,7 @@ static int key_read(const struct owner *o, int dir_fd, const struct key_file *f,
 	                          o->state_dir, f->name);
 }
 
-/* Makes a name that no other process uses, for the file until it is complete. */
+/* Makes the name that the file has until it is complete. No other process uses this name. */
 static int key_part_name(const struct key_file *f, char *ret, size_t size)
 {
 	uint8_t random[8];

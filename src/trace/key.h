@@ -4,9 +4,9 @@
  * it contains the public key. Both are made on first use. trace.key is authoritative: if trace.pub
  * is missing or does not match it, trace.pub is written again.
  *
- * Runs that start at the same time agree on one key: each run writes a file of its own, and the
- * first one that gets the name trace.key wins. A key that other users could have read or replaced
- * is refused, because a signature must mean "written by the owner's supervisor". */
+ * Runs that start at the same time agree on one key: each run writes its own file, and the file
+ * that is first renamed to trace.key is the key of all. A key that other users could have read or
+ * replaced is refused, because a signature must mean "written by the owner's supervisor". */
 #ifndef TRACE_KEY_H
 #define TRACE_KEY_H
 

@@ -14,7 +14,7 @@ enum layer_state {
 
 struct layer_report {
 	enum layer_state state;
-	char detail[120]; /* "cgroup v1: memory, pids, cpu", "ABI 7" */
+	char detail[120]; /* for people: "cgroup v1: memory, pids, cpu", "ABI 7" */
 };
 
 /* Converts the text of a line that was read. Returns LAYER_ON for NULL. */

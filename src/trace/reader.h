@@ -2,7 +2,7 @@
  *
  * A record may be forged, corrupted, or still be growing. So the length of a line is limited,
  * memory does not grow with the file, and after READER_END or READER_CUT the caller may call
- * again. */
+ * reader_next() again later. */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
 
@@ -26,7 +26,7 @@ struct reader {
 enum reader_line {
 	READER_LINE, /* a line with its newline */
 	READER_END,  /* no more bytes for now */
-	READER_CUT,  /* no more bytes for now, and the last line has no newline yet */
+	READER_CUT,  /* no more bytes for now, and the last bytes are a line without its newline */
 	READER_LONG, /* longer than MAX_RECORD_LINE */
 	READER_FAIL, /* reading failed; errno is set */
 };
@@ -68,9 +68,9 @@ enum event_status line_get_status(const struct line *r);
 /* Returns the skill's home in the sandbox, from the line `run`; NULL if the line does not contain
  * it. */
 const char *line_home(const struct line *r);
-/* Returns how many attempts a line counts in addition to those of earlier lines. If the line has a
- * count and a first time, the first of its attempts has an earlier line and is not counted. The
- * result is meaningless for a line with `repeat_of`. */
+/* Returns how many attempts a line counts in addition to those of earlier lines. If the line has
+ * both `count` and `first`, the first of its attempts also has a line of its own, and is not
+ * counted again. The result is meaningless for a line with `repeat_of`. */
 uint64_t line_times(const struct line *r);
 bool line_true(const struct line *r,
                const char *name); /* returns whether the member exists and is true */

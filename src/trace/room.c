@@ -20,7 +20,7 @@
  * TRACE_MAX_BYTES. The parts of the document must add up to MAX_TRACE_EVENTS and
  * DOCUMENT_EVENT_BYTES, and the parts of its violations to TRACE_MAX_VIOLATIONS and
  * TRACE_VIOLATION_BYTES (test_rooms checks this). A class that is only derived from others has no
- * events and no room. */
+ * events, and so no room here. */
 const struct room_info ROOMS[ROOM_COUNT + 1] = {
 	[ROOM_FRAME] = { "frame", TRACE_LINE_BYTES, { { 64, MIB(2) }, { 64, MIB(1) } } },
 	[ROOM_TOTAL] = { "totals", KIB(8), { { 1024, MIB(8) }, { 1024, MIB(2) } } },
@@ -53,8 +53,9 @@ static enum room room_of_file(const struct event *e)
 		return ROOM_OTHER;
 	}
 	if (e->kind == EV_FILE_WRITE) {
-		/* Everything except the private places counts as a change: a file without a name is
-		 * reported as a link of /proc, but may be in a granted place. */
+		/* Every write counts as a change unless it is in a private place. This includes a
+		 * file without a name, which is reported by its link in /proc, but may be in a
+		 * granted place. */
 		return e->rule == RULE_PRIVATE ? ROOM_OTHER : ROOM_CHANGE;
 	}
 	return e->rule == RULE_NONE || e->rule == RULE_ENTRY ? ROOM_READ : ROOM_OTHER;
@@ -82,9 +83,10 @@ enum room room_of(const struct event *e, enum class_id class)
 	case EV_DNS_RESOLUTION:
 	case EV_NETWORK_EGRESS_ALLOWED:
 	case EV_NETWORK_EGRESS_BLOCKED:
-		/* Only events of the broker have no status. In an attempt that the observer saw,
-		 * the skill chose the port and the address, so it can make any number of different
-		 * events. */
+		/* An event without a status comes from the broker, one with a status from the
+		 * observer. A skill can make any number of different events of the observer,
+		 * because it chooses their ports and addresses. So they must not fill the room of
+		 * the broker's events. */
 		return e->status == STATUS_NONE ? ROOM_CONNECTION : ROOM_OTHER;
 	case EV_PROCESS_SPAWNED:
 		return e->status == STATUS_ABSENT ? ROOM_OTHER : ROOM_EXEC;

@@ -18,11 +18,11 @@
 
 enum room {
 	ROOM_FRAME,      /* events about the beginning and end of the run */
-	ROOM_TOTAL,      /* the total for each network destination */
+	ROOM_TOTAL,      /* the totals of the connections to each destination */
 	ROOM_VIOLATION,  /* violations that belong to no class */
-	ROOM_CONNECTION, /* what the broker reports */
+	ROOM_CONNECTION, /* connections and queries, as the broker reports them */
 	ROOM_EXEC,       /* programs that were started */
-	ROOM_CHANGE,     /* changes in granted places, or in unknown ones */
+	ROOM_CHANGE,     /* changes in granted places, or in places that are not known */
 	ROOM_READ,       /* reads in granted places */
 	ROOM_OUTPUT,
 	ROOM_OTHER, /* files of the system, private files, absent files */
@@ -46,7 +46,7 @@ struct room_part {
 
 extern const struct room_info {
 	const char *name; /* the room's name in the counters */
-	size_t line;      /* the longest line, in bytes; longer ones are cut */
+	size_t line;      /* the longest line, in bytes; the texts of a longer line are cut */
 	struct room_part parts[PLACE_COUNT];
 } ROOMS[ROOM_COUNT + 1];
 
@@ -62,7 +62,7 @@ struct rooms {
 	uint64_t dropped[ROOM_COUNT]; /* events for which there was no room */
 };
 
-/* Returns whether one more line fits, however short it is. */
+/* Returns whether there is room for one more line, if it is short enough. */
 bool rooms_left(const struct rooms *r, enum room room, enum room_place place);
 /* Counts a line of `bytes` bytes as used. Returns false if it does not fit; then nothing is
  * counted. */

@@ -9,10 +9,12 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-/* Enough for the end line (64 KiB at most) and the signature after it. */
+/* At the end of a record, this many bytes contain the end line (64 KiB at most) and the
+ * signature. */
 #define TAIL_BYTES ((size_t)80 * 1024)
 
-/* A record without an end is read up to this many bytes, to count and judge its violations. */
+/* To count and classify the violations of a record without an end, at most this many bytes of it
+ * are read. */
 #define MAX_COUNTED_BYTES ((uint64_t)256 << 20)
 
 const char *run_state_name(enum run_state s)
@@ -98,8 +100,9 @@ static bool read_end(struct run_facts *f, struct line *l, int fd, uint64_t size)
 	return complete;
 }
 
-/* Returns whether the line can affect the classes; most lines cannot, and are not parsed. A skill
- * cannot forge the members that are searched for here, because quotes in a text are escaped. */
+/* Returns whether the line can affect the classes. Most lines cannot, and are not parsed. A skill
+ * cannot put the members that are searched for here into a text, because quotes in a text are
+ * escaped. */
 static bool has_concern(const char *line, size_t len, bool violation)
 {
 	return violation || memmem(line, len, ",\"rule\":\"private\"", 17) != NULL ||

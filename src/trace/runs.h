@@ -35,7 +35,8 @@ struct runs {
 		.fd = -1                                                                           \
 	}
 
-/* Reads a name in the directory of the runs. Returns false if it is not the name of a run. */
+/* Fills `ret` from `name`, the name of a file or directory in the directory of the runs. Returns
+ * false if it is not the name of a run. */
 bool run_entry_from_name(struct run_entry *ret, const char *name);
 
 /* Lists all runs, ordered by id. If there was never a run, the list is empty. Fails if there are
@@ -53,12 +54,12 @@ int runs_record(const struct runs *r, const struct run_entry *e);
 /* Opens the directory of the runs, and makes it if necessary. Returns a new O_PATH fd, or -1 with
  * errno. */
 int runs_directory(const char *state_dir);
-/* Watches the names in that directory (IN_CREATE, ...). Returns a new non-blocking inotify fd, or
- * -1 with errno. */
+/* Watches the directory of the runs for `events` (IN_CREATE, ...). Returns a new non-blocking
+ * inotify fd, or -1 with errno. */
 int runs_news(int dir_fd, uint32_t events);
 struct inotify_event;
 typedef void runs_news_fn(void *arg, const struct inotify_event *e);
-/* Calls `fn` for all events that are pending. */
+/* Reads all pending events from `fd` and calls `fn` for each. */
 void runs_news_take(int fd, runs_news_fn *fn, void *arg);
 /* Removes a run and its files. Returns -1 with errno; EBUSY if it is still running. */
 int runs_remove(const struct runs *r, const struct run_entry *e);

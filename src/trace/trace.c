@@ -223,9 +223,9 @@ int trace_close(struct trace *t, const struct layer_report layers[LAYER_COUNT],
 	}
 	trace_put_repeats(t);
 	trace_put_files(t);
-	/* Only the lines from before the start of the skill are synced to the disk; the kernel
-	 * writes the rest when it likes. A sync here would cost every run as much as building its
-	 * sandbox, and would only save the last seconds before a power failure. */
+	/* No sync here: it would cost every run as much as building its sandbox, and would only
+	 * save the last seconds before a power failure. Only the lines from before the start of the
+	 * skill are synced to the disk; the kernel writes the others later. */
 	t->closed = true;
 	if (trace_put_end(t, result, &t->failure) != 0 || record_flush(&t->record) != 0) {
 		trace_file_discard(&t->file);

@@ -45,15 +45,16 @@ struct trace_tally {
 	uint64_t kinds[EV_COUNT];
 	uint64_t classes[CLASS_COUNT];
 };
-/* From now on, counts into `tally` (borrowed until trace_free()); NULL: does not count. */
+/* From now on, violations are counted in `tally` (borrowed until trace_free()). NULL: they are not
+ * counted. */
 void trace_count(struct trace *t, struct trace_tally *tally);
-/* The egress counts repeated facts itself, and writes them at the end in one event with `tallied`.
- * trace_again() counts such a fact in the tally only. trace_counts() returns whether there is a
- * tally. */
+/* The egress counts repeated facts itself, and adds one event for all of them at the end, with
+ * `tallied` set. Until then it calls trace_again() for each repeated fact, which counts the fact
+ * only in the tally. trace_counts() returns whether there is a tally. */
 bool trace_counts(const struct trace *t);
 void trace_again(struct trace *t, const struct event *e);
-/* Sets ret[i] to 1 for each class that is so far only derived from others (classes.h), else to
- * 0. */
+/* Sets ret[i] to 1 if class i has no events of its own so far, but is derived from other classes
+ * (classes.h); otherwise to 0. */
 void trace_derived(const struct trace *t, uint64_t ret[CLASS_COUNT]);
 
 /* Adds an event. If an attempt (an event with a status) equals an earlier one, it is only
@@ -67,13 +68,13 @@ void trace_eventf(struct trace *t, enum event_kind kind, const char *fmt, ...)
 /* Adds a violation: an event that is also in policy_violations. */
 void trace_violation(struct trace *t, enum event_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-/* Adds an event with a `data` object, whose members the function `data` writes. */
+/* Adds an event with a `data` object. The function `data` writes the members of the object. */
 void trace_record(struct trace *t, enum event_kind kind, bool violation, const char *message,
                   void (*data)(struct json *j, void *arg), void *arg);
 /* Counts `n` more events of this room that could not be written. */
 void trace_dropped(struct trace *t, enum room room, uint64_t n);
-/* Adds one line that stands for `n` events of this kind that have no separate lines. `tallied` is
- * as in event.h. */
+/* Adds one line that stands for `n` events of this kind. They get no lines of their own. `tallied`
+ * is as in event.h. */
 void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
                       bool tallied);
 /* Writes the real state of the layers. Call it once this is known; later calls do nothing. */
@@ -81,8 +82,8 @@ void trace_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]
 /* Notes that the sandbox could not be built or, if `started`, that it failed later. */
 void trace_failed(struct trace *t, bool started, const struct ssb_error *why);
 
-/* Lines wait a moment, so that several are written at once. trace_due() returns when to call
- * trace_tick(), in clock_ms(); 0: no line waits. */
+/* Lines are not written at once, but a moment later, several together. trace_due() returns the
+ * clock_ms() at which to call trace_tick(); 0: no line waits. */
 uint64_t trace_due(const struct trace *t);
 void trace_tick(struct trace *t);
 

@@ -107,8 +107,8 @@ static uint64_t count_times(const struct event *e)
 	return e->times > 0 ? e->times : 1;
 }
 
-/* Counts repeats for which no line could be written: they are now dropped events, and no longer
- * repeats. */
+/* Counts the repeats of `f` as dropped events instead of repeats, because no line could be written
+ * for them. */
 static void drop_repeat(struct trace *t, const struct fold_entry *f)
 {
 	t->repeats -= f->count;
@@ -132,8 +132,8 @@ static void put_repeat(struct trace *t, const struct fold_entry *f)
 	trace_make_due(t, false);
 }
 
-/* Counts an attempt if it equals an earlier one. Returns false if the attempt is new. In this case
- * fold_enter() must add it after it is written. */
+/* Counts an attempt if it equals an earlier one. Returns false if the attempt is new: then the
+ * caller must write it, and add it with fold_enter(). */
 static bool fold_repeat(struct trace *t, const struct event *e, struct class_verdict class,
                         const struct fold_key *key)
 {
@@ -262,7 +262,8 @@ void trace_record(struct trace *t, enum event_kind kind, bool violation, const c
 static void add_formatted(struct trace *t, enum event_kind kind, bool violation, const char *fmt,
                           va_list ap)
 {
-	/* One byte longer than a message may be, so that trace_add() sees that it must be cut. */
+	/* One byte more than a message may have, so that trace_add() notices that the message must
+	 * be cut. */
 	char message[MAX_EVENT_TEXT + 2];
 	int n = vsnprintf(message, sizeof(message), fmt, ap);
 	size_t len = n < 0 ? 0 : n > MAX_EVENT_TEXT ? MAX_EVENT_TEXT + 1 : (size_t)n;
@@ -294,7 +295,7 @@ void trace_put_repeats(struct trace *t)
 	struct fold_entry e;
 	size_t at = 0;
 
-	/* Without repeats the table is not searched, because the search would touch each of its
+	/* If there are no repeats, do not search the table: the search would access each of its
 	 * pages. */
 	while (t->repeats > 0 && fold_take(&t->fold, &at, &e)) {
 		put_repeat(t, &e);

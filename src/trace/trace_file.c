@@ -15,9 +15,9 @@
 #define PART "trace.json.part"
 
 /* The supervisor keeps the record locked as long as it runs, so that other processes can see that
- * it runs. A process that checks this locks the record for a moment itself. It may check because it
- * just saw that this file was created. So we wait for the lock, but not forever, also because some
- * network file systems have no locks. */
+ * it runs. A process that checks this locks the record itself for a moment, perhaps just after we
+ * created the file. So we wait for the lock. We do not wait forever, because some network file
+ * systems have no locks. */
 #define LOCK_WAIT_MS 500
 
 /* Puts the record directly into the directory of the runs; later the run gets a directory of its
@@ -69,9 +69,8 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	}
 	f->settled = true;
 	if (!f->locked) {
-		(void)file_lock(
-		        f->record_fd,
-		        0); /* try again, because the lock could not be taken at the beginning */
+		(void)file_lock(f->record_fd,
+		                0); /* the lock could not be taken at the beginning: try again */
 	}
 	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
 	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
@@ -91,7 +90,8 @@ const char *trace_file_more(const char *path)
 	const char *name = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	/* The name ".json" has nothing before the extension, so it gets ".jsonl" appended. */
+	/* A name that ends in ".json" gets an "l" appended. The name ".json" itself has nothing
+	 * before the extension, so it gets ".jsonl", like every other name. */
 	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
 }
 
@@ -126,8 +126,8 @@ static int trace_file_parent(struct trace_file *f, const char *path, struct ssb_
 	return 0;
 }
 
-/* Checks that the name is free or that of a regular file, which a rename replaces. The owner cannot
- * have meant to replace a symlink, device or FIFO. */
+/* Checks that no file has this name, or a regular file, which a rename may replace. The owner
+ * cannot have meant to replace a symlink, device or FIFO. */
 static int trace_file_vacant(const struct trace_file *f, const char *name, const char *path,
                              struct ssb_error *err)
 {
@@ -161,9 +161,9 @@ static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *o
 	return false;
 }
 
-/* Returns whether the directory is a writable grant or is beneath one. Compares the device and
- * inode of each directory up to the root. Returns true if a directory on that way cannot be
- * examined. */
+/* Returns whether the directory of both files is a writable grant or is beneath one. Compares the
+ * device and inode of each directory up to the root. Returns true if a directory on that way cannot
+ * be examined. */
 static bool trace_file_exposed(const struct trace_file *f, const struct ssb_plan *plan,
                                const struct prepared *of_run)
 {

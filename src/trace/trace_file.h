@@ -23,7 +23,8 @@ struct trace_file {
 	bool locked;
 	int fd; /* the unfinished document; -1 until `settled` */
 	bool settled;
-	char run[37]; /* name of the run's directory, which settling makes; "": none is made */
+	/* name of the run's directory, which trace_file_settle() makes; "": it makes none */
+	char run[37];
 	char record[NAME_MAX + 1]; /* the record's name until it is settled */
 	char part[NAME_MAX + 1];
 	char record_name[NAME_MAX + 1];

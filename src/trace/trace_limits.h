@@ -11,15 +11,16 @@
 #define TRACE_LINE_BYTES ((size_t)64 * 1024) /* bytes of one line, including its newline */
 #define TRACE_MAX_LINES  200000              /* further events are only counted */
 #define TRACE_MAX_BYTES  ((size_t)128 << 20)
-/* The part of both limits that is reserved for the lines of repeats and the lines that are not
- * events. room.c divides the rest. */
+/* The parts of TRACE_MAX_LINES and TRACE_MAX_BYTES that are reserved for the lines of repeats and
+ * for the lines that are not events. room.c divides the rest. */
 #define TRACE_RESERVE_LINES (FOLD_ENTRIES + 64)
 #define TRACE_RESERVE_BYTES ((size_t)2 << 20)
-/* The most bytes that a line has besides message and data, and the most bytes of a line of
- * repeats. */
+/* FRAME: the most bytes that a line has besides message and data. REPEAT: the most bytes of a line
+ * of repeats. */
 #define TRACE_LINE_FRAME  256
 #define TRACE_REPEAT_LINE 384
-/* The buffer in which lines wait to be written together, and the longest wait of a line. */
+/* RECORD_BUFFER: bytes of the buffer in which lines wait to be written together. RECORD_WAIT_MS:
+ * how long a line waits at most. */
 #define RECORD_BUFFER   ((size_t)256 * 1024)
 #define RECORD_WAIT_MS  100
 #define TRACE_MAX_ARGS  256                 /* arguments of one exec */
@@ -39,7 +40,8 @@
 /* The document, trace.json */
 #define DOCUMENT_BUFFER      ((size_t)64 * 1024)
 #define DOCUMENT_EVENT_BYTES ((size_t)32 << 20) /* bytes of all MAX_TRACE_EVENTS */
-/* The most violations that are kept in memory for policy_violations, and their bytes as JSON. */
+/* The most violations that are kept in memory for policy_violations, and the most bytes of their
+ * JSON. */
 #define TRACE_MAX_VIOLATIONS  1200
 #define TRACE_VIOLATION_BYTES ((size_t)426 * 1024)
 /* Bytes for everything after the events, except the violations. */

@@ -36,14 +36,14 @@ struct trace {
 	struct ssb_error failure;
 };
 
-/* Makes sure that there is a key to sign with; makes it on first use. Must be called before the
- * skill starts. If the key exists, this only examines a few files. */
+/* Makes sure that the owner's key exists; makes it on first use. Must be called before the skill
+ * starts. If the key exists, this function only examines a few files. */
 int trace_check_key(const struct owner *owner, struct ssb_error *err);
 
-/* Notes that there are lines to write. `urgent`: they are written without a delay, for example
- * after a denial. */
+/* Notes that there are lines to write. If `urgent`, for example after a denial, they are written
+ * without a delay. */
 void trace_make_due(struct trace *t, bool urgent);
-uint64_t trace_all_dropped(const struct trace *t); /* the sum over all rooms */
+uint64_t trace_all_dropped(const struct trace *t); /* the number of dropped events of all rooms */
 /* Writes a line for each repeated attempt, with its count. */
 void trace_put_repeats(struct trace *t);
 

@@ -31,7 +31,7 @@ struct verify {
 	const struct verify_ask *ask;
 	struct verify_result *r;
 	enum phase phase;
-	uint8_t head[SHA256_BYTES]; /* hash of the last line */
+	uint8_t head[SHA256_BYTES]; /* hash of the last line that was checked */
 	bool over;                  /* the end line was read; in a ledger, the session has ended */
 	uint64_t open;              /* reservations that were open at the line that is signed */
 	char end_time[32];          /* time of the line that is signed */
@@ -187,9 +187,9 @@ static bool check_run(struct verify *v, const char *line, size_t len)
 	return true;
 }
 
-/* Returns whether the line of the signature has the only valid form. This line is not signed
- * itself, so nothing in it may vary: it must have the time of the end line, and exactly this
- * spelling. */
+/* Returns whether the line of the signature has the only valid form. No signature covers this line,
+ * so its bytes must not vary: it must repeat the time of the signed line, and be written exactly
+ * like `want`. */
 static bool is_only_spelling(const struct verify *v, const char *line, size_t len)
 {
 	char want[512];
@@ -260,8 +260,8 @@ static bool is_end(const struct verify *v, const struct head *h)
 }
 
 /* Checks that a line of this kind may come at this place. A run's record has one signature, after
- * its end line, and nothing follows it. In the ledger of an ended session, lines may follow a
- * signature, and are signed again. */
+ * its end line, and nothing follows it. In the ledger of an ended session, more lines may follow a
+ * signature, and then another signature for them. */
 static bool check_place(struct verify *v, const struct head *h)
 {
 	bool signature = h->kind == EV_SIGNATURE;
@@ -465,7 +465,8 @@ void verify_bundle_header(struct buf *out, const struct verify_result *of)
 	hex_encode(of->key, sizeof(of->key), hex);
 	json_init(&j, out, false);
 	json_open(&j, '{');
-	json_kint(&j, "bundle", 1); /* must be first, because reader_is_header() searches for it */
+	/* must be the first member, because reader_is_header() searches for it */
+	json_kint(&j, "bundle", 1);
 	json_kstr(&j, "run_id", of->run_id);
 	json_kstr(&j, "version", of->version);
 	json_kstr(&j, "key", of->signed_end ? hex : NULL);

@@ -8,7 +8,7 @@
  * The ledger of a session is a record, too. It is complete if it ends with a signature. Lines that
  * are added later are signed again, so there may be several signatures. A ledger that was cut back
  * to an earlier signature therefore also passes as complete. The signed line says how many
- * reservations were open at that time, which may have led to more lines. */
+ * reservations were open at that time. Each of them may have led to more lines after it. */
 #ifndef TRACE_VERIFY_H
 #define TRACE_VERIFY_H
 
@@ -24,8 +24,8 @@
 enum verify_state { VERIFY_COMPLETE, VERIFY_INCOMPLETE, VERIFY_BAD };
 
 struct verify_ask {
-	const uint8_t *key; /* the owner's public key; NULL if it is not known, and then no record
-	                       is complete */
+	/* the owner's public key; NULL if it is not known: then no record counts as complete */
+	const uint8_t *key;
 	const char *run_id; /* the id of the run that the record must belong to; "": any run */
 };
 
