@@ -19,18 +19,20 @@
 #define OBSERVE_ARGS      64   /* arguments of one exec */
 #define OBSERVE_ARG_BYTES 4096 /* bytes of all arguments of one exec together */
 
-/* A thread of the skill that has made an observed call. The number of a thread may be reused before
- * the next call, so this entry is valid only as long as `alive` can be read. */
+/* A thread of the skill that has made an observed call. The kernel may give the number of an ended
+ * thread to a new one, so this entry is valid only as long as `alive` can be read. */
 struct process {
-	pid_t tid;     /* number on the host; 0: the slot is free */
-	pid_t leader;  /* on the host */
-	pid_t pid;     /* in the sandbox */
-	pid_t thread;  /* the thread's number in the sandbox */
-	pid_t ppid;    /* in the sandbox, at the thread's first observed call */
+	pid_t tid;    /* the thread's number on the host; 0: the slot is free */
+	pid_t leader; /* the number of its process on the host */
+	pid_t pid;    /* the number of its process in the sandbox */
+	pid_t thread; /* the thread's number in the sandbox */
+	/* the number of the parent process in the sandbox, at the thread's first observed call */
+	pid_t ppid;
 	int dir;       /* the thread's directory in /proc; -1: it could not be opened */
 	int alive;     /* an open file in `dir`, which can be read while the thread exists */
 	uint64_t call; /* the last notification for which the slot was checked */
-	bool renamed;  /* the thread has asked for an execve since `program` was read */
+	/* the thread has called execve since `program` was read, so `program` may be wrong */
+	bool renamed;
 	char program[OBSERVE_PROGRAM];
 };
 
@@ -42,7 +44,7 @@ struct service {
 	uint64_t until_us; /* clock_us() at which it must be searched for again */
 };
 
-/* A path, as far as it can be followed in the sandbox. */
+/* Where a path leads in the sandbox, as far as it can be followed. */
 struct resolved {
 	char path[PATH_MAX];
 	bool exists;
@@ -55,22 +57,22 @@ struct judgement {
 	bool allowed;
 	bool violation; /* never set if `allowed` */
 	enum event_rule rule;
-	const char *entry; /* with RULE_ENTRY */
+	const char *entry; /* with RULE_ENTRY: the text of the entry */
 	enum reason reason;
 	const char *remedy; /* may point to `text` */
 	int error;          /* if not allowed: the errno that the caller gets */
 	char text[PATH_MAX + 64];
 };
 
-/* A path argument: its text (`raw`), the path that it leads to (`at`), and the decision about that
- * path (`says`). */
+/* A path argument of a call: its text (`raw`), where it leads (`at`), and the decision about that
+ * place (`says`). */
 struct path_looked {
 	char raw[PATH_MAX];
 	struct resolved at;
 	struct judgement says;
 };
 
-/* The last execve that was asked for (observe_exec.c). */
+/* The last execve call (observe_exec.c). */
 struct exec_asked {
 	struct seccomp_notif call;
 	struct path_looked l;
@@ -78,12 +80,14 @@ struct exec_asked {
 	struct bytes args[OBSERVE_ARGS];
 	char bytes[OBSERVE_ARG_BYTES];
 	bool goes_on; /* the call was continued, so it may have worked */
-	bool untold;  /* not recorded, because our own search in PATH did not find the program */
+	/* not recorded, because our own search through PATH made the call, and the program seems to
+	 * be missing */
+	bool untold;
 };
 
-/* Symlinks in the sandbox's root with which most paths of programs begin. Only the targets of these
- * symlinks can be remembered: the skill cannot change them, because the root is made read-only
- * before the observer starts. */
+/* The symlinks in the sandbox's root with which most paths of programs begin (/bin, /lib). The
+ * observer may remember the targets of these symlinks, and of no others: the skill cannot change
+ * these, because the root is made read-only before the observer starts. */
 #define OBSERVE_TOPS      6
 #define OBSERVE_TOP_BYTES 64
 
@@ -93,13 +97,13 @@ struct top_link {
 };
 
 /* The supervisor's loop answers the calls until the observer's own thread is started; then this
- * thread answers them. Whichever of the two answers calls owns processes, tops, exec, armed and
- * first. The queue has its own lock. Only the loop may use the trace. The thread is never started
- * before `armed` is set. */
+ * thread answers them. The members processes, tops, exec, armed and first may be used only by the
+ * one that answers the calls at the time. The queue has its own lock. Only the loop may use the
+ * trace. The thread is never started before `armed` is set. */
 struct observer {
 	struct observer_setup setup;
 	int listener;
-	int stop; /* eventfd: makes a thread that waits in poll() end */
+	int stop; /* eventfd: ends the observer's thread when it waits in poll() */
 	bool threaded;
 	pthread_t thread;
 	struct observe_queue queue;
@@ -110,13 +114,13 @@ struct observer {
 	bool armed;        /* the first execve has worked: from now on the skill makes the calls */
 	bool thread_execs; /* a thread that is not a leader has asked for an execve */
 	bool killed_first;
-	bool starved; /* this call cannot be examined, because fds or memory have run out */
+	bool starved; /* the current call cannot be examined, because fds or memory have run out */
 	int last_fd;  /* every fd in `processes` must be smaller than this */
 	struct unix_maker maker;
-	atomic_ullong handed[MAX_UNIX_CALLS]; /* ids of the calls that the maker answers; 0: the
-	                                         slot is free */
-	atomic_int maker_fd; /* the maker's pidfd while the end of the maker must end the run; else
-	                        -1 */
+	/* ids of the calls that were handed to the maker; 0: the slot is free */
+	atomic_ullong handed[MAX_UNIX_CALLS];
+	/* the maker's pidfd as long as the run must end if the maker ends; else -1 */
+	atomic_int maker_fd;
 	unsigned maker_failures; /* how often the maker could not be started */
 	struct bucket service_looks;
 	struct service service; /* the service of the skill that was found last */
@@ -138,7 +142,8 @@ pid_t observe_pidfd(pid_t tid, int fd);
 /* Returns the leader of a thread. Both are numbers in the sandbox. Returns `inner` itself if the
  * leader cannot be read. */
 pid_t observe_leader(const struct observer *o, pid_t inner);
-/* Must be called when the caller is about to execute another program. */
+/* Must be called when the caller is about to execute another program: makes the table read its
+ * program again. */
 void observe_forget(struct observer *o, const struct seccomp_notif *n);
 /* Returns whether the errno `error` means that the machine or the supervisor has run out of fds or
  * memory. After such an error a file must not be reported as missing. */
@@ -152,12 +157,12 @@ void observe_processes_done(struct observer *o);
  * symlink at the end of the path is followed, too. */
 void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirfd, const char *raw,
                      bool follow, struct resolved *ret);
-/* Writes to `found` where the longest existing part of an absolute path leads. The last name of the
- * path is never part of it. Returns the rest of the path, or NULL if not even the root can be
- * opened. */
+/* Writes to `found` where the longest existing part of an absolute path leads. That part never
+ * includes the last name of the path. Returns the rest of the path, or NULL if not even the root
+ * can be opened. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX]);
-/* If a link's text in /proc ends in " (deleted)", returns the length of the text before that;
- * otherwise 0. */
+/* Returns the length of `to`, the text of a link in /proc, without its ending " (deleted)"; 0 if it
+ * does not end so. */
 size_t observe_path_before_deleted(const char *to);
 /* The result at the end of a path that was followed name by name (observe_deep.c). */
 struct path_found {
@@ -166,17 +171,17 @@ struct path_found {
 	bool link;   /* following stopped at a symlink that leads to another path */
 };
 
-/* Follows `raw` from the thread's `dirfd`. This is for a directory that cannot be reached by its
- * path: the path is too long, the directory was removed, or the path does not lead to it. Writes to
- * `out` an absolute path that leads to the same file. Returns false if there is no such path that
- * is short enough. Then `out` is unchanged, but ret->there still says whether the file exists. */
+/* Follows `raw` from the thread's `dirfd`. Use it if the path of that directory cannot be used: the
+ * path is too long, the directory was removed, or its path does not lead to it. Writes to `out` an
+ * absolute path that leads to the same file. Returns false if there is no such path that is short
+ * enough. Then `out` is unchanged, but ret->there still says whether the file exists. */
 bool observe_from_deep(pid_t tid, int dirfd, const char *raw, bool follow, char out[PATH_MAX],
                        struct path_found *ret);
 /* Like observe_from_deep(), but from the directory fd `dir`, which the function takes; -1: there is
  * none. */
 bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
                       struct path_found *ret);
-/* Finds the path of a thread's fd; with AT_FDCWD, the path of its working directory. For a file
+/* Finds the path of the caller's fd; with AT_FDCWD, the path of its working directory. For a file
  * without a name, the path is that of its link in /proc. */
 void observe_resolve_fd(struct observer *o, const struct seccomp_notif *n, int fd,
                         struct resolved *ret);
@@ -201,9 +206,9 @@ const char *observe_held_state(const struct observer *o, const char *dir, const 
  * a directory with its name. */
 void observe_judge_entry(const struct observer *o, const char *path, struct judgement *j);
 
-/* Judges a call that makes a FIFO or socket at this path, and refuses one that would stay on the
- * host. `by_maker` is true if the maker of unix sockets makes it, because Landlock's rules for the
- * skill do not apply to the maker. */
+/* Judges a call that makes a FIFO or socket at this path. Refuses it if the FIFO or socket would
+ * stay on the host. `by_maker`: the maker of unix sockets makes it; Landlock's rules for the skill
+ * do not apply to the maker. */
 void observe_judge_special(const struct observer *o, const struct resolved *at, bool by_maker,
                            struct judgement *j);
 
@@ -215,10 +220,10 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 /* Returns whether the maker must make the unix socket that this call asks for: the skill may use
  * only its own unix sockets, and the maker can be started (observe_unix.c). */
 bool observe_unix_own(const struct observer *o, const struct seccomp_data *call);
-/* Both functions hand the call over to the maker. observe_unix_socket() returns false if the call
- * does not make such a socket or there is no maker; then the call is not answered yet.
- * observe_unix_address() returns 0, or the errno that the caller must get. If too many calls wait
- * for the maker, the caller gets an errno that says so. */
+/* Both functions hand the call over to the maker, which then answers it. observe_unix_socket()
+ * returns false if the call is not for the maker or there is no maker; then the call still has to
+ * be answered. observe_unix_address() returns 0, or the errno that the caller must get. If too many
+ * calls wait for the maker, the caller gets ENOBUFS or EAGAIN. */
 bool observe_unix_socket(struct observer *o, const struct seccomp_notif *n);
 int observe_unix_address(struct observer *o, const struct seccomp_notif *n,
                          const struct sockaddr_un *to, socklen_t len);
@@ -237,7 +242,8 @@ void observe_call(struct observer *o, struct seccomp_notif *n);
  * not recorded yet. */
 void observe_arm(struct observer *o);
 
-/* Adds the caller to the event and records it, if the audit level includes it. */
+/* Adds the facts about the caller to the event, and records the event if the audit level includes
+ * it. */
 void observe_tell(struct observer *o, const struct seccomp_notif *n, struct event *e);
 
 #endif

@@ -169,7 +169,7 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, const struc
 	    0) {
 		return false;
 	}
-	/* Look the caller up now, because it may end while the path is followed. */
+	/* Read the facts about the caller now, because it may end while the path is followed. */
 	(void)observe_process(o, n);
 	if (ret->raw[0] == '\0') {
 		look_empty(o, n, a, &ret->at);
@@ -178,7 +178,7 @@ bool observe_look(struct observer *o, const struct seccomp_notif *n, const struc
 		              (a->last == LAST_ENTERED && ends_inside(ret->raw));
 		observe_resolve(o, n, a->dir, ret->raw, follow, &ret->at);
 	}
-	errno = EMFILE; /* the supervisor has no more fds */
+	errno = EMFILE; /* the errno if o->starved: the supervisor has no more fds */
 	return !o->starved;
 }
 
@@ -216,9 +216,9 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 {
 	const struct judgement *j = &l->says;
 
-	/* If notify_continue() works, the caller has waited all the time. A refusal is recorded
-	 * even if the caller ends while we answer, so we check before that the caller still
-	 * waits. */
+	/* If notify_continue() works, the caller still waited for the answer, so the memory that we
+	 * read was its own. A refusal is recorded even if the caller ends while we answer; so
+	 * before a refusal we check that the caller still waits. */
 	if (!(j->allowed ? notify_continue(o->listener, n) : notify_valid(o->listener, n))) {
 		return false;
 	}
@@ -242,7 +242,8 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 	return true;
 }
 
-/* The kernel closes the pipe when an execve of the first process works. */
+/* Returns whether the kernel has closed the other end of the pipe, which it does when an execve of
+ * the first process works. */
 static bool pipe_is_closed(const struct observer *o)
 {
 	struct pollfd p = { .fd = *o->setup.exec_pipe, .events = POLLIN };
@@ -250,8 +251,9 @@ static bool pipe_is_closed(const struct observer *o)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Returns whether the skill makes this call, and not our own search through PATH. After an execve
- * that fails, that search makes no observed call except the next execve. */
+/* Returns whether the skill makes this call, and not our own search through PATH. Before the
+ * skill's first call, our search must have made an execve (goes_on). After an execve that fails,
+ * our search makes no observed call except the next execve. */
 static bool is_skill(const struct observer *o, const struct seccomp_notif *n)
 {
 	bool searches = n->data.nr == SYS_execve && (pid_t)n->pid == o->first;

@@ -6,7 +6,7 @@
 
 enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
 
-/* The position of an argument. */
+/* The position of an argument in a system call. */
 enum arg { NO_ARG, ARG0, ARG1, ARG2, ARG3, ARG4 };
 
 /* How the call treats a symlink at the end of its path. */
@@ -17,7 +17,7 @@ enum last_link {
 	                 name */
 };
 
-/* The kind of number that names the target of a signal. */
+/* What the number means that names the target of a signal. */
 enum signal_target { TARGET_PROCESS, TARGET_THREAD, TARGET_PIDFD };
 
 /* One observed system call: the positions of its arguments, and its effect on its path. */
@@ -26,7 +26,7 @@ struct observed_call {
 	enum family family;
 	enum op op;
 	enum arg dir;   /* the directory fd; NO_ARG: the working directory */
-	enum arg path;  /* the path; CALL_FD: the fd */
+	enum arg path;  /* the path; for CALL_FD, the fd */
 	enum arg flags; /* open flags, or AT_* */
 	enum arg dir2;  /* CALL_TWO: the directory fd of the second path */
 	enum arg path2;
@@ -34,16 +34,19 @@ struct observed_call {
 	enum arg argv; /* CALL_EXEC */
 	enum arg signal;
 	enum signal_target target;
-	bool makes;   /* the call fails if the path exists */
-	bool entry;   /* the call makes or removes the name itself, and so changes its directory */
-	bool special; /* the argument after the path is a mode, which may be that of a FIFO or a
-	                 socket */
-	bool takes;   /* CALL_TWO: true if the first path is removed, false if it is only read */
+	bool makes; /* the call fails if the path exists */
+	/* the call makes or removes a name, and so changes the directory of the name */
+	bool entry;
+	/* the argument after the path is a mode, and the mode may say FIFO or socket */
+	bool special;
+	bool takes; /* CALL_TWO: true if the first path is removed, false if it is only read */
 	enum last_link last;
-	int nofollow; /* if the call has this flag, `last` counts as LAST_ENTERED */
+	/* a flag like AT_SYMLINK_NOFOLLOW: if it is set, LAST_ENTERED replaces `last` */
+	int nofollow;
 };
 
-/* A path argument: where it begins, and how its end is treated. */
+/* A path argument: the directory from which it is followed, its position, and how a symlink at its
+ * end is treated. */
 struct path_argument {
 	int dir; /* an fd of the caller, or AT_FDCWD */
 	enum arg path;
@@ -58,7 +61,7 @@ uint64_t observe_arg(const struct seccomp_notif *n, enum arg at);
  * AT_SYMLINK_NOFOLLOW. */
 struct path_argument observe_argument(const struct seccomp_notif *n, const struct observed_call *c);
 
-/* Returns the directory fd at this position; with NO_ARG, AT_FDCWD. */
+/* Returns the directory fd that the call has at this position; AT_FDCWD for NO_ARG. */
 int observe_dir(const struct seccomp_notif *n, enum arg at);
 
 /* Reads a path argument and follows it. Returns false with errno if it cannot be read, or if the
@@ -77,7 +80,8 @@ void observe_unreadable(struct observer *o, const struct seccomp_notif *n,
 bool observe_answer(struct observer *o, const struct seccomp_notif *n, const struct path_looked *l,
                     struct event *e);
 
-/* Returns whether the path is empty; for an empty path the kernel returns ENOENT in every call. */
+/* Returns whether the path leads to no file, because it is empty. The kernel answers such a call
+ * with ENOENT. */
 bool observe_is_nowhere(const struct path_looked *l);
 
 /* Returns whether `program` is a path of the host's git. */

@@ -1,10 +1,10 @@
 /* observe_deep.c - follows a path name by name, from an fd of a directory.
  *
- * This is needed for a directory that can be reached only by an fd: its path is too long for the
- * kernel to return, or it was removed. It is also needed for a directory that the skill has already
- * entered and whose parent no user may enter, and for paths that the kernel does not follow beneath
- * a root while another process renames. The directory that is reached at the end may have a path
- * again; then that path is joined with the rest. */
+ * This is needed in three cases: a directory can be reached only by an fd, because its path is too
+ * long for the kernel to return, or because it was removed; the skill has already entered a
+ * directory whose parent no user may enter; or the kernel does not follow a path beneath a root,
+ * because another process renames at the same time. If the directory that is reached at the end has
+ * a path again, that path is joined with the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -37,8 +37,8 @@ static bool put_path(int dir, const char *rest, bool named, char out[PATH_MAX])
 	return true;
 }
 
-/* Notes whether the file exists. A file that the observer cannot open for any other reason than
- * ENOENT or ENOTDIR may exist. */
+/* Notes whether the file exists. If opening it failed, and not with ENOENT or ENOTDIR, the file may
+ * exist. */
 static void note_found(struct path_found *f, int fd)
 {
 	f->there = fd >= 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -55,8 +55,8 @@ struct deep_way {
 	bool named; /* `dir` was found by its name in its parent directory */
 };
 
-/* Counts the bytes at the beginning that do not change the directory: slashes, and "." between
- * them. */
+/* Counts the bytes at the beginning of a path that do not lead to another directory: slashes, and
+ * "." between them. */
 static size_t count_idle(const char *s)
 {
 	size_t n = 0;
@@ -151,8 +151,9 @@ bool observe_from_dir(int dir, const char *raw, bool follow, char out[PATH_MAX],
 	}
 	memcpy(w.rest, raw, len + 1);
 	skip_idle(&w);
-	/* Asking for the path of `dir` takes longer than following a name, so it is done only once,
-	 * at the end. The targets of symlinks can contain many more names than a path. */
+	/* Asking the kernel for the path of w.dir takes longer than following a name, so it is done
+	 * only once, at the end. Symlinks can make the loop follow many more names than one path
+	 * can contain. */
 	while (w.rest[0] != '/' && steps++ < PATH_MAX && go_on(&w, follow, ret)) {
 	}
 	if (w.rest[0] == '/') {

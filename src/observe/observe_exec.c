@@ -1,8 +1,8 @@
 /* observe_exec.c - records the programs that the skill starts, with their arguments.
  *
- * We start the first program, and the skill's record begins with it. Only the kernel knows whether
- * that execve worked (observe_call(), observer_started()): between our search and the execve, a
- * program that we found may have been removed, and one that we did not find may have been
+ * Our own code starts the first program, with which the skill's record begins. Only the kernel
+ * knows whether that execve worked (observe_call(), observer_started()): between our look at the
+ * file and the execve, an existing program may have been removed, and a missing one may have been
  * created. */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,9 +57,9 @@ static bool is_word(const struct bytes *arg, const char *word)
 	return arg->n == strlen(word) && memcmp(arg->p, word, arg->n) == 0;
 }
 
-/* "git am" fails if the sandbox holds the name of its state. It looks for that name by a call that
- * is not observed, and makes no call that could be refused. So the line about its execve must say
- * why it fails. */
+/* "git am" fails if the sandbox holds rebase-apply, the name of its state. It looks for that name
+ * with a call that is not observed, and makes no call that we could refuse. So the line about the
+ * execve of "git am" must say why it fails. */
 static void judge_am(struct observer *o, const struct seccomp_notif *n, struct exec_asked *x)
 {
 	struct resolved here;
@@ -125,8 +125,9 @@ void observe_exec(struct observer *o, const struct seccomp_notif *n, const struc
 	if (x->goes_on && !x->l.at.exists) {
 		x->e.status = STATUS_ABSENT;
 	}
-	/* Before the skill runs, our own search through PATH tries several programs. A missing or
-	 * refused one is recorded only if its execve works. */
+	/* Before the skill runs, our own search through PATH tries several programs. A program that
+	 * is missing is recorded only if its execve works after all; one that is refused is not
+	 * recorded. */
 	x->untold = !o->armed && x->goes_on && !x->l.at.exists;
 	if (o->armed || (x->goes_on && x->l.at.exists)) {
 		tell_exec(o);

@@ -30,8 +30,8 @@ static enum mode open_mode(int flags, bool exists, bool *ret_write)
 	                                       : MODE_WRITE;
 }
 
-/* Returns whether ps tries to read the environment of the first process, which is empty. `ps e`
- * shows the environment of every process, and ps tries to read it even without "e". */
+/* Returns whether ps tries to read the environment of process 1, which is empty. ps tries to read
+ * the environment of every process, even without its option "e", which shows it. */
 static bool is_ps(const struct process *p, const char *path)
 {
 	return strcmp(p->program, "/usr/bin/ps") == 0 &&
@@ -39,9 +39,10 @@ static bool is_ps(const struct process *p, const char *path)
 	        strcmp(path, "/proc/1/task/1/environ") == 0);
 }
 
-/* Returns whether git itself writes this name in a git directory. It does so when it removes a
- * branch (settings), cleans up (lists for servers), rebases (a state), or tries to make a
- * repository where none can be made. A hook never counts. */
+/* Returns whether the path is in a git directory and has a name that git itself writes: its
+ * settings when it removes a branch, lists for servers when it cleans up, a state when it rebases,
+ * and other names when it tries to make a repository where none can be made. A hook never
+ * counts. */
 static bool is_upkeep(const char *path)
 {
 	static const char *const NAMES[] = {
@@ -84,9 +85,9 @@ bool observe_is_git(const char *program)
 	return git;
 }
 
-/* Makes an expected write by git (is_upkeep()) not a violation; it is still refused and recorded.
- * Both paths of a rename must be such names. The program's name does not prove what the program
- * does, but here it only suppresses the alarm. */
+/* Clears j->violation for a refused write that git itself makes (is_upkeep()). The write is still
+ * refused and recorded. If the call is a rename, both paths must be names that git writes. The
+ * program's name does not prove what the program does, but here it only suppresses the alarm. */
 static void calm_git(struct observer *o, const struct seccomp_notif *n, const char *from,
                      const char *to, struct judgement *j)
 {
@@ -120,7 +121,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
-		l.says.violation = false; /* the call is still refused */
+		l.says.violation = false; /* not a violation, but the call is still refused */
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {
@@ -174,8 +175,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 		observe_unreadable(o, n, c);
 		return;
 	}
-	/* A path that exists cannot be made, and a missing path cannot be changed. In these cases
-	 * the kernel refuses the call, and it is not a violation if the skill may see the path. */
+	/* A path that exists cannot be made, and a missing path cannot be changed: then the call
+	 * fails in the kernel (`idle`), and it is not a violation if the skill may see the path. */
 	bool made = c->makes && l.at.exists && !l.at.unseen &&
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || observe_is_nowhere(&l) || (!c->makes && !l.at.exists);
@@ -248,7 +249,7 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	char said[PATH_MAX];
 	struct event e = { .kind = EV_FILE_WRITE, .op = c->op };
 
-	/* Look the caller up now, because it may end while its fd is resolved. */
+	/* Read the facts about the caller now, because it may end while its fd is resolved. */
 	(void)observe_process(o, n);
 	observe_resolve_fd(o, n, (int)observe_arg(n, c->path), &l.at);
 	errno = EMFILE; /* the supervisor has no more fds */

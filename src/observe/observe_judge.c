@@ -75,9 +75,9 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, enum event
 	return zone;
 }
 
-/* Returns whether programs try to keep a cache at this path and work without it. Interpreters write
- * compiled files beside their sources, other programs write a list of fonts, and Chromium makes a
- * directory for extensions. */
+/* Returns whether the path is one at which programs try to keep a cache, but without which they
+ * also work. Interpreters write compiled files beside their sources, other programs write a list of
+ * fonts, and Chromium makes a directory for extensions. */
 static bool is_cache(const char *path)
 {
 	const char *end = strrchr(path, '.');
@@ -181,8 +181,8 @@ static bool is_machine(const char *path, bool write)
 	return false;
 }
 
-/* Returns whether a cover hides the path: it is in a directory of the runtime that a grant contains
- * (struct cover), and `g` does not lie in that directory. */
+/* Returns whether a cover (struct cover) hides the path. It does so if the path is in a directory
+ * of the runtime that some grant contains, unless `g` itself is in that directory. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *path)
 {
 	size_t granted = g != NULL ? strlen(g->target) : 0;
@@ -238,7 +238,8 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
                          const struct grant *grant)
 {
 	bool granted = zone == ZONE_READ;
-	/* A device is not on a file system that could be read-only, so EROFS would be wrong. */
+	/* For a device, EROFS would be wrong: a read-only file system does not prevent writing to a
+	 * device. */
 	int error = observe_covers("/dev", path) > 0 ? EACCES : EROFS;
 
 	refuse_path(j, granted || zone == ZONE_SYSTEM ? REASON_READ_ONLY : REASON_OUTSIDE_PLAN,
@@ -246,7 +247,7 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
 	j->violation = !is_cache(path);
 	bool own = grant != NULL && grant->origin == ORIGIN_SKILL;
 	if (own || (!granted && zone != ZONE_OUTSIDE)) {
-		j->remedy = NULL; /* it must not be granted */
+		j->remedy = NULL; /* this place must not be granted */
 	}
 }
 
@@ -352,14 +353,14 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	ret->entry = grant != NULL && ret->rule == RULE_ENTRY ? grant->where : NULL;
 	if (observe_is_closed(at->path)) {
 		refuse_path(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
-		ret->remedy = NULL; /* it must not be granted */
+		ret->remedy = NULL; /* this place must not be granted */
 	} else if (grant == NULL && is_machine(at->path, write)) {
 		refuse_path(ret, REASON_MACHINE, at->exists ? EACCES : ENOENT, "", at->path);
 		ret->remedy = NULL;
 	} else if ((write || !at->exists) && is_covered(plan, grant, at->path)) {
 		/* Reading the empty directory itself is allowed, because every search does it. */
 		refuse_path(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "", at->path);
-		ret->remedy = NULL; /* it must not be granted */
+		ret->remedy = NULL; /* this place must not be granted */
 	} else if (write && zone == ZONE_OUTSIDE && is_runtime(o, at->path)) {
 		refuse_path(ret, REASON_RUNTIME_FILES, EROFS, "", at->path);
 		ret->remedy = NULL;
@@ -368,8 +369,8 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	} else if (write && !writable) {
 		refuse_write(ret, at->path, zone, grant);
 	} else if (!write && (!at->exists || (at->unseen && zone == ZONE_PRIVATE))) {
-		/* A file in the private home can be `unseen` because the run itself closed its
-		 * directory. Then the file is not the owner's. */
+		/* A file in the private home can be `unseen` because a program of the run has
+		 * closed the directory of the file. Such a file is not the owner's. */
 		judge_missing(o, n, at->path, zone, ret);
 	}
 }
@@ -381,20 +382,21 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
 	bool above_home = strncmp(home, path, n) == 0 && (home[n] == '/' || home[n] == '\0');
 
-	/* Never propose to grant the root or a whole home directory for one name in it. */
+	/* Never propose to grant "/", the home or a directory that contains the home, for one name
+	 * in it. */
 	if (j->remedy != j->text || n == 0 || above_home) {
 		return;
 	}
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
-	/* If the path of the directory contains no protected name, the directory is already
-	 * granted. Then propose to grant the name itself. */
+	/* REASON_PROTECTED with a directory that is not protected itself: the directory is already
+	 * granted, and only the name is protected. Then propose to grant the name. */
 	const char *around = strchr(j->text, '/');
 	if (j->reason == REASON_PROTECTED && !observe_protect_names(o, around)) {
 		snprintf(j->text, sizeof(j->text), "--write %s", path);
 	}
 }
 
-/* Returns whether Landlock lets the skill make a FIFO or socket at this path. It does so in a
+/* Returns whether Landlock lets the skill make a FIFO or socket at this path: the path is in a
  * private place that contains no writable grant. */
 static bool takes_special(const struct ssb_plan *plan, const char *path)
 {

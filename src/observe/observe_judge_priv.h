@@ -19,8 +19,8 @@ bool observe_protect_holds(const struct observer *o, const struct grant *g,
                            const struct resolved *at);
 /* Returns whether the absolute path contains a protected name, or a protected name leads to it. */
 bool observe_protect_names(const struct observer *o, const char *path);
-/* Returns what the owner can do instead of granting the path, or NULL if the path must be granted
- * by name. */
+/* Returns the remedy if it is not to grant the path itself; NULL: the path must be granted by
+ * name. */
 const char *observe_protect_remedy(const struct grant *g, const char *path);
 
 #endif

@@ -13,8 +13,8 @@
 #include "base/own.h"
 #include "os/file.h"
 
-/* Returns whether the path leads to the file that `st` describes. This also detects a file whose
- * own name ends in "(deleted)". */
+/* Returns whether the path leads to the file that `st` describes. If it does, "(deleted)" at the
+ * end of the path is part of the file's own name. */
 static bool is_named(const struct observer *o, const char *path, const struct stat *st)
 {
 	struct stat found;
@@ -137,8 +137,8 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 	}
 	memcpy(link, w->path, n);
 	link[n] = '\0';
-	/* A link that is not LINK_PATH is not followed here; step_from() handles a removed
-	 * directory. A path that goes on after a link to a file that is not a directory leads
+	/* Only a LINK_PATH is followed here; step_from() follows a link to a removed directory. If
+	 * the path goes on after the link, the link must lead to a directory, or the path leads
 	 * nowhere. */
 	if (read_proc_link(o, o->root, link + 1, to) != LINK_PATH ||
 	    (!whole && (fstatat(o->root, link + 1, &st, 0) != 0 || !S_ISDIR(st.st_mode)))) {

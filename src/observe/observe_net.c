@@ -19,14 +19,14 @@
 #include "policy/range.h"
 
 #define MAX_MESSAGES 1024    /* the most messages that the kernel sends for one sendmmsg */
-#define SERVICE_US   1000000 /* for so long a service that was found is not searched for again */
+#define SERVICE_US   1000000 /* how long a service that was found is remembered */
 
 /* An address as the skill gave it. */
 struct skill_address {
 	sa_family_t family;
 	struct address ip;
 	uint16_t port;
-	struct bytes unix_path; /* points into `any`; an abstract name begins with NUL */
+	struct bytes unix_path; /* points into any.un; an abstract name begins with NUL */
 	union {
 		union address_socket ip;
 		struct sockaddr_un un;
@@ -48,8 +48,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return READ_FAILED;
 	}
 	if (ret->any.ip.any.sa_family == AF_UNSPEC && send) {
-		ret->any.ip.any.sa_family = AF_INET; /* only connect() treats AF_UNSPEC differently:
-		                                        it ends a connection */
+		/* a send treats AF_UNSPEC as AF_INET; connect() ends a connection */
+		ret->any.ip.any.sa_family = AF_INET;
 	}
 	ret->family = ret->any.ip.any.sa_family;
 	if ((ret->family == AF_INET && n >= sizeof(ret->any.ip.in)) ||
@@ -57,8 +57,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 		return address_from_socket(&ret->any.ip, &ret->ip, &ret->port) ? READ_DONE
 		                                                               : READ_NONSENSE;
 	}
-	/* The kernel accepts no unix address longer than sockaddr_un. The limit here is the size of
-	 * the union, which is a little larger because of padding. */
+	/* The kernel accepts no unix address that is longer than sockaddr_un, so `len` must be
+	 * checked: `n` may be a little larger, because the union has padding. */
 	if (ret->family == AF_UNIX && n > offsetof(struct sockaddr_un, sun_path) &&
 	    len <= sizeof(ret->any.un)) {
 		size_t room = n - offsetof(struct sockaddr_un, sun_path);
@@ -94,10 +94,11 @@ static bool refuse_unreadable(struct observer *o, const struct seccomp_notif *n,
 	return false;
 }
 
-/* Returns whether the socket is UDP, by the kernel's name of its protocol. We never open the socket
- * itself, because the process that closes the last fd of a socket waits for as long as its
- * SO_LINGER says. Reading the name takes a reference for an instant, too, but a skill that closes
- * the socket in that instant delays only itself. */
+/* Returns whether the socket is UDP, by the name that the kernel has for its protocol. We never
+ * open the socket itself: the process that closes the last fd of a socket must wait for as long as
+ * its SO_LINGER says, and that process could then be ours. Reading the name holds the socket, too,
+ * but only for an instant. If the skill closes the socket in that instant, it delays only
+ * itself. */
 static bool is_udp(pid_t tid, int fd)
 {
 	char path[48], name[64];
@@ -143,9 +144,9 @@ static bool judge_ip(const struct observer *o, const struct skill_address *to, b
 	return false;
 }
 
-/* Returns whether the broker has a TCP listener at this address and port, whatever socket connects:
- * getaddrinfo() connects a datagram socket to each address that it found, to learn which one to
- * prefer, and sends nothing. */
+/* Returns whether the broker has a TCP listener at this address and port. The caller's socket need
+ * not be TCP: getaddrinfo() connects a datagram socket to each address that it found, to learn
+ * which one to prefer, and sends nothing. */
 static bool is_served(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -153,9 +154,9 @@ static bool is_served(const struct observer *o, const struct skill_address *to)
 	return net->answered != NULL && net->answered(net->arg, &to->ip, to->port, false);
 }
 
-/* Returns whether the address is port 53 on loopback and no resolver answers there. Programs ask
- * such a resolver because it is hard-wired, or because no other is configured. The skill cannot
- * listen on this port itself, so every packet to it is a query for a name. */
+/* Returns whether the address is port 53 on loopback and no resolver answers there. Programs send
+ * queries there because the address is hard-wired in them, or because no resolver is configured.
+ * The skill cannot listen on this port itself, so every packet to it is a query for a name. */
 static bool is_no_resolver(const struct observer *o, const struct skill_address *to)
 {
 	const struct observer_net *net = &o->setup.net;
@@ -164,8 +165,8 @@ static bool is_no_resolver(const struct observer *o, const struct skill_address 
 	       (net->answered == NULL || !net->answered(net->arg, &to->ip, to->port, true));
 }
 
-/* Returns whether the address is in the range of the synthetic addresses, whether or not a name
- * belongs to it. */
+/* Returns whether the address is in the range of the sandbox's synthetic addresses, even if it
+ * stands for no host name. */
 static bool is_synthetic(const struct address *a)
 {
 	struct cidr one = { .base = *a, .bits = 128 };
@@ -175,8 +176,8 @@ static bool is_synthetic(const struct address *a)
 
 /* Returns whether a service of the skill itself listens at this address. To list the connections of
  * one network, the kernel walks through all connections of the machine. One such search takes as
- * long as refusing a hundred calls, and slows down other processes. So the number of searches is
- * limited. */
+ * long as refusing a hundred calls, and slows down other processes. So the number of searches per
+ * second is limited (SERVICE_LOOKS). */
 static bool is_found(struct observer *o, pid_t tid, const struct skill_address *to, bool udp)
 {
 	struct service *last = &o->service;
@@ -215,9 +216,9 @@ static bool is_own_service(struct observer *o, pid_t tid, const struct skill_add
 	return here && !ours && is_found(o, tid, to, udp);
 }
 
-/* Writes the remedy that would allow the connection. --net means TCP. An address (instead of a
- * name) needs the owner's permission besides a rule, and an address that is not public needs
- * another one. */
+/* Writes the remedy that would allow the connection. --net allows only TCP, so UDP needs a rule of
+ * the manifest. For an address instead of a name, such a rule needs the owner's permission, too. An
+ * address that is not public also needs --allow-private. */
 static void put_remedy(const struct observer *o, const char *name, const struct skill_address *to,
                        bool udp, char *out, size_t size)
 {
@@ -279,8 +280,8 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 		           .error = why->error };
 
 	address_format(&to->ip, address);
-	/* A harmless call gets no remedy, because the program did not mean to use the port. An
-	 * address that cannot be declared gets none either. */
+	/* A harmless call gets no remedy, because the program did not want to reach that port. An
+	 * address that cannot be declared gets no remedy either. */
 	if (!why->harmless && (why->name[0] != '\0' || can_be_declared(&to->ip))) {
 		put_remedy(o, why->name, to, udp, remedy, sizeof(remedy));
 		e.remedy = remedy;
@@ -288,10 +289,10 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 	tell_event(o, n, &e);
 }
 
-/* Refuses a lookup of a name. We do not learn the name, because only a resolver would read it. A
- * program that sends without connecting would wait in vain for the answer, so both connect and send
- * are refused at once. If the plan declares hosts, the program may be asking the wrong resolver for
- * one of them, so that is not recorded as a violation. */
+/* Refuses a call that asks a resolver for the address of a name. We do not learn the name, because
+ * only a resolver would read it. A program that sends without connecting would wait in vain for the
+ * answer, so both connect and send are refused at once. If the plan declares hosts, the program may
+ * be asking the wrong resolver for one of them, so that is not recorded as a violation. */
 static bool refuse_lookup(struct observer *o, const struct seccomp_notif *n, int *ret_error)
 {
 	static const char words[] = "look up a name";
@@ -338,7 +339,8 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 		           .op = op,
 		           .protocol = PROTOCOL_UNIX };
 
-	/* No socket that the skill has can send to an address. */
+	/* A send is not handed to the maker: no unix socket that the skill has can send to an
+	 * address. */
 	bool handed = o->setup.own_sockets && op != OP_SEND;
 	if (to->unix_path.n == 0 || to->unix_path.p[0] == '\0') {
 		/* an abstract name reaches only processes in the same network: those of the
@@ -357,7 +359,7 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
 	} else if (!makes) {
-		/* Even if its path is granted, the skill cannot use the socket. */
+		/* Granting the path does not help: the skill still cannot use the socket. */
 		j.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
 		if (handed) {
 			observe_judge_own_socket(o, &at, &j);
@@ -412,7 +414,7 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (is_inside(&to.ip) || to.port == 0) {
 		return true;
 	}
-	/* This usual case is checked first, because it does not need the protocol of the socket. */
+	/* The usual case comes first: to decide it, we need not read the protocol of the socket. */
 	if (connects && is_served(o, &to)) {
 		return true;
 	}
@@ -420,9 +422,9 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	if (judge_ip(o, &to, udp, &why) || is_own_service(o, (pid_t)n->pid, &to, udp, &why)) {
 		return true;
 	}
-	/* This connect() is harmless: it comes from getaddrinfo() (see is_served()) or from
-	 * Chromium's test for IPv6. connect() of a datagram socket sends nothing, and a later send
-	 * is observed itself. */
+	/* A connect() of a datagram socket is harmless if it probably comes from getaddrinfo() (see
+	 * is_served()) or from Chromium's test for IPv6. It sends nothing, and a later send is an
+	 * observed call, too. */
 	why.harmless = connects && udp && (why.error == ECONNREFUSED || is_ipv6_probe(&to));
 	*ret_error = why.error;
 	tell_ip(o, n, op, &to, udp, &why);

@@ -1,8 +1,8 @@
 /* observe_path.c - finds the file that a path of a program means.
  *
- * The kernel follows the path for us, from a directory fd of the skill's own root. So mounts and
- * symlinks are those of the sandbox, and nothing leads out of it. The kernel is asked each time and
- * no answer is kept, because a skill can change where its names lead. */
+ * The kernel follows the path for us, from a directory fd of the skill's own root. So the mounts
+ * and symlinks on the way are those of the sandbox, and no path leads out of it. The kernel is
+ * asked each time and no answer is kept, because a skill can change where its names lead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -45,9 +45,9 @@ static size_t slash_between(const char *path, size_t low, size_t high)
 	return 0;
 }
 
-/* If a file exists, every directory above it exists as well, so a binary search finds where the
- * path ends. A path can have two thousand names, and the kernel follows all of them at each step of
- * the search. */
+/* Finds the longest existing part by binary search, which works because every directory above an
+ * existing file exists, too. Trying the names one after the other would be slow: a path can have
+ * two thousand names, and the kernel follows all of them at each step. */
 const char *observe_above(const struct observer *o, const char *path, char found[PATH_MAX])
 {
 	const char *last = strrchr(path, '/');
@@ -55,7 +55,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 	size_t low = 0, high = strlen(path);
 	char dir[PATH_MAX], at[PATH_MAX];
 
-	/* Usually only the last name is missing. */
+	/* Begin before the last name, because usually only that name is missing. */
 	for (; cut > 0; cut = slash_between(path, low, high)) {
 		memcpy(dir, path, cut);
 		dir[cut] = '\0';
@@ -70,8 +70,8 @@ const char *observe_above(const struct observer *o, const char *path, char found
 }
 
 /* Follows `tail` from a directory that has no path, because it was removed or its path is too long.
- * `link` is a link of /proc that leads to the directory. Returns true with the new path in
- * `path`. */
+ * `link` is a link of /proc that leads to the directory. If it can be followed, writes the new path
+ * to `path` and returns true. */
 static bool step_from(const struct observer *o, const char *link, const char *tail, bool last,
                       char path[PATH_MAX])
 {
@@ -87,8 +87,8 @@ static bool step_from(const struct observer *o, const char *link, const char *ta
 }
 
 /* If the first name of `rest`, in the directory `found`, is a symlink, replaces the name by its
- * target. That target does not exist; otherwise the kernel would have followed the symlink. Returns
- * true with the new path in `path`. */
+ * target. That target does not exist; otherwise the kernel would have followed the symlink. If the
+ * name was replaced, writes the new path to `path` and returns true. */
 static bool step_over(const struct observer *o, const char *found, const char *rest, bool last,
                       char path[PATH_MAX])
 {
@@ -173,9 +173,9 @@ static void through_top(struct observer *o, char path[PATH_MAX])
 	}
 }
 
-/* Examines a path that contains no symlink, as most paths do. One system call then says whether the
- * file exists, and its path is the one that the program gave. Returns false if the path must be
- * followed. */
+/* Examines a path in the usual case that it contains no symlink. Then one system call says whether
+ * the file exists, and the path that the program gave is its path. Returns false if the path must
+ * be followed. */
 static bool look_plain(const struct observer *o, const struct path_way *w, struct resolved *ret)
 {
 	char to[1];
@@ -192,9 +192,10 @@ static bool look_plain(const struct observer *o, const struct path_way *w, struc
 	return ret->exists || errno == ENOENT;
 }
 
-/* Resolves a path in the /proc directory of the first process. In that directory the observer
- * follows nothing for the skill: the path ends at the first file that is closed to the skill. A
- * ".." before that file is followed. Returns false if the path leads out of that directory. */
+/* Resolves a path in the /proc directory of the first process. In that directory the observer may
+ * see more than the skill, so it follows nothing there: the path ends at the first file that is
+ * closed to the skill. Only a ".." before that file is followed. Returns false if the path leads
+ * out of that directory. */
 static bool stays_in_first(const struct observer *o, char path[PATH_MAX], struct resolved *ret)
 {
 	char above[PATH_MAX], at[PATH_MAX];
@@ -255,9 +256,9 @@ static enum where from_where(struct observer *o, const struct seccomp_notif *n, 
 }
 
 /* Follows the path name by name, up to a missing name or a link of /proc. The kernel cannot always
- * do that for us: beneath a root, ".." fails with EAGAIN while another process renames, and a skill
- * can rename forever. Returns true if the path changed; then the part that was followed contains no
- * symlinks. */
+ * do that for us: with RESOLVE_IN_ROOT, ".." fails with EAGAIN while another process renames, and a
+ * skill can rename all the time. Returns true if the path changed; then the part that was followed
+ * contains no symlinks. */
 static bool walk_names(const struct observer *o, struct path_way *w)
 {
 	int root = openat(o->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -301,13 +302,14 @@ static bool go_from(const struct observer *o, pid_t tid, struct path_way *w, str
 	return true;
 }
 
-/* Follows the path once. Returns true if it led to another path, which must be followed in turn. */
+/* Follows the path. Returns true if that gave another path, which must be followed again. */
 static bool resolve_once(struct observer *o, const struct seccomp_notif *n, struct path_way *w,
                          struct resolved *ret)
 {
 	char itself[PATH_MAX];
 
-	/* Looking up the caller takes time, and only paths in these two directories need it. */
+	/* Reading the facts about the caller takes time, and only paths in /proc and /dev/fd need
+	 * them. */
 	if (observe_path_in_proc(w->path) || observe_path_behind(w->path, "/dev/fd") != NULL) {
 		const struct process *p = observe_process(o, n);
 		for (int i = 0; i < OBSERVE_SYMLINKS &&
@@ -326,8 +328,8 @@ static bool resolve_once(struct observer *o, const struct seccomp_notif *n, stru
 	if (ret->exists) {
 		return false;
 	}
-	/* If the observer cannot open the file, the skill may still be able to. The exceptions are
-	 * /proc and files behind a link of /proc (EXDEV), where the kernel hides files that the
+	/* If the observer cannot open the file, the skill may still be able to open it. This is not
+	 * so in /proc and behind a link of /proc (EXDEV): there the kernel hides files that the
 	 * skill must not see. */
 	bool proc = observe_path_in_proc(w->path);
 	bool seen = errno == ENOENT || errno == ENOTDIR || errno == EXDEV || proc;
@@ -390,7 +392,8 @@ void observe_resolve(struct observer *o, const struct seccomp_notif *n, int dirf
 		observe_path_copy(ret->path, raw);
 		return;
 	}
-	/* The path leads to the removed directory itself, or to a directory above it. */
+	/* The path leads to the removed directory itself, or to a directory above it: use the path
+	 * of the link in /proc. */
 	if (where == WHERE_GONE && found.there && !found.unseen) {
 		observe_link_name(o, n, dirfd, ret->path);
 		(void)observe_path_join(ret->path, ret->path, raw);

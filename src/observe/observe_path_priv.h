@@ -13,21 +13,22 @@
 enum proc_link {
 	LINK_NONE, /* the target has no path */
 	LINK_PATH,
-	LINK_GONE, /* a removed directory: the text is its former path, which another file may have
-	              now */
-	LINK_RENAMED, /* a file whose name in the link was removed, but that has other names */
-	LINK_DEEP,    /* a path that is too long for the kernel to return */
+	/* a removed directory: the text is its former path, where another file may be now */
+	LINK_GONE,
+	/* a file whose name in the link was removed, but which still has another name */
+	LINK_RENAMED,
+	LINK_DEEP, /* a path that is too long for the kernel to return */
 };
 
 /* The state of a path that is being followed. */
 struct path_way {
 	char path[PATH_MAX];
 	bool follow; /* follow a symlink at the end of the path, too */
-	bool bare;   /* no name but the last can be a symlink: the kernel gave us the path of the
-	                directory */
-	/* The directory where the path began, and the rest of the path after it. The skill can
-	 * start in that directory even if the directory's path leads through one that no user may
-	 * enter. */
+	/* only the last name can be a symlink: the kernel gave us the path of its directory */
+	bool bare;
+	/* The directory from which the path is followed, and the rest of the path after it. The
+	 * skill can use that directory even if the directory's own path leads through a directory
+	 * that no user may enter. */
 	enum { FROM_ROOT, FROM_THREAD, FROM_LINK } from;
 	int dirfd;               /* FROM_THREAD: the thread's directory fd, as in openat(2) */
 	char link[OBSERVE_LINK]; /* FROM_LINK: the link in the sandbox's /proc */
@@ -39,8 +40,8 @@ struct path_way {
 
 /* Removes "//", "/./" and a final "/". Keeps "..": the name before it may be a symlink. */
 void observe_path_tidy(char *path);
-/* Removes each ".." together with the name before it. This is correct only for a path of which
- * nothing exists, so that no symlink is ignored. */
+/* Removes each ".." together with the name before it. Use it only for a path without symlinks: if
+ * the name before ".." were a symlink, the result would be wrong. */
 void observe_path_fold_dots(char *path);
 /* Copies the path. Cuts it if it is too long. */
 void observe_path_copy(char out[PATH_MAX], const char *path);
@@ -64,8 +65,9 @@ enum proc_link observe_link_of(struct observer *o, const struct seccomp_notif *n
  * name, because another file may have the file's former name now. */
 void observe_link_name(struct observer *o, const struct seccomp_notif *n, int fd,
                        char out[PATH_MAX]);
-/* Replaces "self" by the number of the calling process, because the thread that reads the path may
- * have other fds. Returns true if the path changed. */
+/* Replaces /proc/self, /proc/thread-self or /dev/fd at the beginning of the path by the directory
+ * of the calling process or thread: for the observer, "self" would be another process. Returns true
+ * if the path changed. */
 bool observe_link_number_self(const struct process *p, struct path_way *w);
 /* Returns how many bytes at the beginning of the path are a link to a file, as in /proc/2/fd/3 or
  * /proc/2/task/4/cwd; 0: none. */

@@ -64,8 +64,8 @@ bool observe_is_shortage(int error)
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Opens the thread's directory in /proc and a file in it. Both fds belong to the thread itself, not
- * to its number. The file is the one in /proc that costs least to read, and reading it fails with
+/* Opens the thread's directory in /proc and a file in it. Both fds stay with this thread even if
+ * its number is reused. The file is the cheapest one to read in /proc, and reading it fails with
  * ESRCH when the thread has ended. */
 static void open_both(struct process *p)
 {
@@ -76,8 +76,8 @@ static void open_both(struct process *p)
 	p->alive = p->dir < 0 ? -1 : openat(p->dir, "oom_score_adj", O_RDONLY | O_CLOEXEC);
 }
 
-/* Closes all fds of the table. The other contents of the table stay valid for the call that is
- * being answered; for later calls they are read again. */
+/* Closes all fds of the table. The other members of the table stay valid for the call that is being
+ * answered; for later calls they are read again. */
 static void release_all(struct observer *o)
 {
 	for (size_t i = 0; i < OBSERVE_PROCESSES; i++) {
@@ -88,8 +88,9 @@ static void release_all(struct observer *o)
 	}
 }
 
-/* A skill with many threads must not use up the supervisor's fds: without fds the observer sees
- * nothing. */
+/* Opens the fds of a slot for the thread. A skill with many threads must not use up the
+ * supervisor's fds, without which the observer sees nothing; so if few fds are left, first closes
+ * those of all slots. */
 static void hold_process(struct observer *o, struct process *p, pid_t tid)
 {
 	drop_process(p);
@@ -102,9 +103,8 @@ static void hold_process(struct observer *o, struct process *p, pid_t tid)
 	}
 }
 
-/* Returns whether the number still belongs to the thread for which the slot was filled. If so, it
- * has belonged to that thread the whole time, and everything that was read under this number is
- * about that thread. */
+/* Returns whether the number still belongs to the thread for which the slot was filled. If so, the
+ * number was never reused, and everything that was read under it is about that thread. */
 static bool is_same(const struct process *p, pid_t tid)
 {
 	char c;
@@ -112,8 +112,8 @@ static bool is_same(const struct process *p, pid_t tid)
 	return tid != 0 && p->tid == tid && p->alive >= 0 && pread(p->alive, &c, 1, 0) > 0;
 }
 
-/* Returns the number of the parent process in the sandbox. Most parents have made observed calls
- * themselves and are in the table. */
+/* Returns the number of the parent process in the sandbox. Most parents are in the table, because
+ * they have made observed calls themselves. */
 static pid_t find_parent(struct observer *o, pid_t parent, pid_t inner)
 {
 	const struct process *known = find_slot(o, parent);
@@ -214,8 +214,9 @@ void observe_forget(struct observer *o, const struct seccomp_notif *n)
 		p->renamed = true;
 		return;
 	}
-	/* A thread that executes a program becomes the leader. Until then, the former leader can
-	 * make other calls, and the observer does not see when the change happens. */
+	/* A thread that executes a program becomes the leader of its process. Until then, the
+	 * former leader can still make calls, and the observer does not see when the change
+	 * happens. So from now on the program is read again at every call. */
 	o->thread_execs = true;
 }
 

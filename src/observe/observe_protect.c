@@ -15,8 +15,8 @@
 #include "policy/path.h"
 #include "policy/protect.h"
 
-/* Returns whether the path is beneath a protected name at the top of the grant. Such names are
- * read-only in every writable directory. */
+/* Returns whether the path is, or is beneath, a protected name at the top of the grant that the run
+ * holds there (enum protect_hold). Such a name is read-only even if it does not exist. */
 static bool is_held(const struct grant *g, const char *path)
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
@@ -30,7 +30,8 @@ static bool is_held(const struct grant *g, const char *path)
 	return false;
 }
 
-/* Returns whether the path is in a ".git" of the grant. A missing ".git" has a placeholder. */
+/* Returns whether the path is, or is in, a ".git" of the grant. In place of a missing ".git" there
+ * is a placeholder. */
 static bool is_in_git(const char *in_grant)
 {
 	const char *at = strstr(in_grant, ".git");
@@ -84,9 +85,8 @@ static bool is_on_read_only(const struct observer *o, const char *path)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
 }
 
-/* Returns whether the path has a protected name and is on a read-only mount. The mounts decide
- * which of these names are read-only: those in a repository inside the grant, and those that
- * exist. */
+/* Returns whether the path has a protected name and is on a read-only mount. The name alone is not
+ * enough: read-only are only names in a repository inside the grant, and names that exist. */
 static bool is_protected(const struct observer *o, const struct grant *g, const char *path)
 {
 	size_t n = g != NULL && grant_is_work(g) ? strlen(g->target) : 0;
@@ -97,8 +97,8 @@ static bool is_protected(const struct observer *o, const struct grant *g, const 
 	       is_on_read_only(o, path);
 }
 
-/* Returns whether the last name is the name of a state of git. Such a name cannot be granted while
- * it does not exist. */
+/* Returns whether the last name of the path is the name of a state of git, such as "rebase-merge".
+ * Such a name cannot be granted while it does not exist. */
 static bool is_state_name(const char *path)
 {
 	for (size_t i = 0; i < PROTECTED_COUNT; i++) {

@@ -3,10 +3,10 @@
  *
  * There are two buffers of fixed size: one is filled while the other is emptied. An event that does
  * not fit is counted and dropped, because waiting would delay the skill, too. A flood of ordinary
- * events must not displace the events that matter (room.h), and a flood of those must not displace
- * a violation. Therefore events that matter and violations have reserved room, and wait up to
- * QUEUE_WAIT_MS for it. If there is still no room, the event is only counted. Violations are
- * counted by kind, and each count becomes a line. */
+ * events must not displace the events that matter (room_matters()), and a flood of events that
+ * matter must not displace a violation. Therefore both have reserved room, and wait up to
+ * QUEUE_WAIT_MS for it. If there is still no room, the event is only counted. Violations without
+ * room are counted by kind, and each count becomes a line. */
 #ifndef OBSERVE_OBSERVE_QUEUE_H
 #define OBSERVE_OBSERVE_QUEUE_H
 
@@ -14,13 +14,14 @@
 
 #include "trace/trace.h"
 
-#define QUEUE_BYTES   ((size_t)1 << 20)
-#define QUEUE_RESERVE ((size_t)128 << 10) /* for violations; the same for events that matter */
-#define QUEUE_WAIT_MS 200                 /* how long such an event waits for room */
+#define QUEUE_BYTES ((size_t)1 << 20)
+/* bytes that are reserved for violations, and as many for events that matter */
+#define QUEUE_RESERVE ((size_t)128 << 10)
+#define QUEUE_WAIT_MS 200 /* how long such an event waits for room */
 
 struct observe_queue {
 	pthread_mutex_t lock;
-	int wake;   /* eventfd: readable when the buffer has events */
+	int wake;   /* eventfd: readable when the buffer `fill` has events */
 	char *fill; /* being filled */
 	size_t used;
 	uint64_t dropped[ROOM_COUNT];

@@ -19,7 +19,7 @@ static void put_signal(struct json *j, void *arg)
 	json_kint(j, "signal", v[1]);
 }
 
-/* Describes for a reader the signal and the processes to which kill(2) sends it. */
+/* Writes for people which signal kill(2) sends, and to which processes. */
 static struct bytes describe_signal(const int v[2], char *out, size_t size)
 {
 	int n = v[0] > 0     ? snprintf(out, size, "signal %d to process %d", v[1], v[0])
@@ -80,9 +80,9 @@ static void put_call(struct json *j, void *arg)
 	}
 }
 
-/* Returns whether libc and language runtimes make this call in normal use and work without it. Such
- * calls are for nscd, the list of interfaces and multipath TCP, and all calls that an older kernel
- * would not have either. */
+/* Returns whether libc and language runtimes make this call in normal use, and work without it.
+ * These are sockets for nscd (unix), for the list of interfaces (netlink) and for multipath TCP,
+ * and every call that is answered with ENOSYS, which programs also get from an older kernel. */
 static bool is_everyday(const struct seccomp_data *call, int error)
 {
 	uint32_t family = (uint32_t)call->args[0];
@@ -92,8 +92,8 @@ static bool is_everyday(const struct seccomp_data *call, int error)
 	       (call->nr == SYS_socket && (family == AF_UNIX || family == AF_NETLINK || many_ways));
 }
 
-/* Returns the arguments that distinguish two attempts with the same call. Calls of another ABI have
- * no name and are distinguished by their number. */
+/* Returns event.apart: the arguments by which two attempts with the same call differ. A call of
+ * another ABI (`foreign`) has no name, so its number and its ABI are used. */
 static uint64_t tell_apart(const struct seccomp_data *call, bool foreign)
 {
 	if (foreign) {
@@ -121,8 +121,8 @@ static enum call_remedy find_remedy(const struct observer *o, const struct secco
 	enum seccomp_profile now = plan_filter(o->setup.plan);
 	bool unix_now =
 	        o->setup.filter == seccomp_blob(now, true, true) || observe_unix_own(o, call);
-	/* If the plan has unix sockets, but the machine cannot provide them, --unix-sockets would
-	 * not help. */
+	/* If the plan allows unix sockets, but the filter has none, the machine cannot provide
+	 * them: --unix-sockets would not help. */
 	bool unix_more = unix_now || !o->setup.plan->unix_sockets;
 
 	if (seccomp_eval(seccomp_blob(now, unix_more, true), call) == SECCOMP_RET_ALLOW) {
@@ -140,8 +140,8 @@ static enum call_remedy find_remedy(const struct observer *o, const struct secco
 	return CALL_REMEDY_NONE;
 }
 
-/* Kills the whole process of a waiting caller. Uses a pidfd, because before a signal to its number
- * is sent, the process may have ended and another process may have that number. */
+/* Kills the whole process of a waiting caller. Uses a pidfd and not the number `leader`: the
+ * process may end before the signal is sent, and another process may then have its number. */
 static bool end_process(const struct observer *o, const struct seccomp_notif *n, pid_t leader)
 {
 	auto_fd process = leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
@@ -180,7 +180,8 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 		o->killed_first = o->killed_first || caller->leader == o->first;
 	}
 	notify_refuse(o->listener, n, kill_it ? EPERM : error);
-	/* Before its execve, the first process tests that forbidden calls fail. */
+	/* Not recorded before that: until its execve, the first process itself tests that forbidden
+	 * calls fail. */
 	if (o->armed) {
 		observe_tell(o, n, &e);
 	}

@@ -1,6 +1,6 @@
 /* observe_unix.c - hands over calls that make or address unix sockets to the maker
- * (os/unix_maker.h), for a skill that may use only its own unix sockets. Nothing here is a security
- * barrier: the barrier is that the maker itself can reach only the skill's sockets. */
+ * (os/unix_maker.h), for a skill that may use only its own unix sockets. The security does not
+ * depend on this file, but on the maker, which can reach only the skill's sockets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static unsigned long read_octal(int fd, const char *key, unsigned long otherwise
 }
 
 /* Reads the type and flags of the caller's fd into `r`. Returns false if the fd is not a unix
- * socket, which the maker must not replace. The kernel does not show us the fds of a program that
+ * socket: the maker must not replace it. The kernel does not show us the fds of a program that
  * hides itself (PR_SET_DUMPABLE), such as gpg-agent; we assume that such an fd is a stream socket,
  * as it usually is. We never open the socket itself, because the process that closes the last fd of
  * a socket waits for as long as its SO_LINGER says. */
@@ -60,9 +60,9 @@ static bool look_at_fd(pid_t tid, int fd, struct unix_request *r)
 	return true;
 }
 
-/* Returns the errno with which the kernel would refuse the call because the same call was already
- * made on this socket; 0: none. A client may bind its socket before it connects, so connecting a
- * bound socket is left to the maker. */
+/* Returns EISCONN or EINVAL, as the kernel would, if the socket is already connected or bound; 0:
+ * the maker may try. Connecting a bound socket is allowed, because a client may bind its socket
+ * first. */
 static int find_refusal(pid_t tid, const struct unix_request *r)
 {
 	char path[64];
@@ -120,9 +120,9 @@ static bool start_maker(struct observer *o, const struct seccomp_notif *n)
 		.n_places = ARRAY_LEN(places)
 	};
 
-	/* As long as the call waits, no other process can have the number of `leader`. The maker
-	 * cannot enter a process whose first thread has ended. Then this start fails, but the next
-	 * caller may be another process. */
+	/* If the call still waits, `process` is the caller's process: its number cannot have been
+	 * reused. The maker cannot enter a process whose first thread has ended. In that case this
+	 * start fails, but a later caller may be in another process. */
 	if (process < 0 || !notify_valid(o->listener, n)) {
 		return false;
 	}

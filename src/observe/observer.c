@@ -20,13 +20,13 @@
 #include "os/notify.h"
 
 /* The supervisor's loop answers the first calls of a run; a program that needs only libc makes
- * three. If there are more calls, a thread is started that does nothing but answer calls. Starting
- * the thread takes as long as six calls in the loop, but then a call takes only a fifth of the
- * time. */
+ * three. After CALLS_BEFORE_THREAD calls, a thread is started that does nothing but answer calls.
+ * Starting the thread takes as long as six calls in the loop, but then a call takes only a fifth of
+ * the time. */
 #define CALLS_BEFORE_THREAD 4
 #define THREAD_STACK        ((size_t)256 * 1024)
-#define WRITE_MS            15 /* for so long an event waits in the queue for further ones */
-#define SERVICE_LOOKS       20 /* how often per second a service of the skill is searched for */
+#define WRITE_MS            15 /* how long an event waits in the queue for more events */
+#define SERVICE_LOOKS       20 /* searches per second for a service of the skill */
 
 int observer_new(const struct observer_setup *setup, struct observer **ret, struct ssb_error *err)
 {
@@ -121,9 +121,9 @@ static bool wait_for_call(const struct observer *o)
 	return (p[0].revents & POLLIN) != 0 || (p[0].revents == 0 && p[1].revents == 0);
 }
 
-/* Polling before each call costs a sixth of the call's time. If notify_ends() is true, the thread
- * therefore waits in the receiving call itself. That wait ends when every process in the sandbox is
- * dead or killed, and only then is observer_stop() called. */
+/* A poll() before each call would take a sixth of the time that a call needs. So if notify_ends()
+ * is true, the thread waits in answer_next() itself. That wait ends when every process in the
+ * sandbox is dead or killed, and only then is observer_stop() called. */
 static void *thread_main(void *arg)
 {
 	struct observer *o = arg;
@@ -166,7 +166,8 @@ static void start_thread(struct observer *o)
 void observer_turn(struct observer *o, bool call)
 {
 	if (o->threaded) {
-		o->write_at = clock_ms() + WRITE_MS; /* wait: more events will follow */
+		/* do not write at once: more events will follow */
+		o->write_at = clock_ms() + WRITE_MS;
 		return;
 	}
 	if (!call) {
@@ -228,9 +229,9 @@ bool observer_killed_first(const struct observer *o)
 	return o != NULL && o->killed_first;
 }
 
-/* Writes as many names as a line has room for. Returns how many names were left out. A name need
- * not come from a manifest, so it may contain any bytes, and each may need an escape of six
- * bytes. */
+/* Writes as many names as a line has room for. Returns how many names were left out. A name may
+ * contain any bytes, because not every name comes from a manifest. So each byte may need an escape
+ * sequence of six bytes. */
 static size_t put_names(struct json *j, const char *key, const struct string_list *names)
 {
 	size_t left_out = 0;

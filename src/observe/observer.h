@@ -23,8 +23,8 @@ struct observer;
 /* What the observer asks about the sandbox's network. These are function pointers because this
  * folder must not include the egress folder. */
 struct observer_net {
-	/* Returns whether the broker answers at this address and port. Then the broker records the
-	 * connection, and not the observer. */
+	/* Returns whether the broker answers at this address and port. If so, the broker records
+	 * the connection, and the observer does not. */
 	bool (*answered)(void *arg, const struct address *to, uint16_t port, bool udp);
 	/* Returns whether the address belongs to the egress, whatever the port is. ret_name
 	 * receives the host that the address stands for; "" if the host is not known. */
@@ -40,16 +40,21 @@ struct observer_net {
 /* All pointers are borrowed until observer_free(). */
 struct observer_setup {
 	const struct ssb_plan *plan;
-	struct trace *trace;               /* NULL: calls are answered but not recorded */
-	const struct seccomp_blob *filter; /* the skill's filter without its notifications */
-	const struct string_list *held;    /* further read-only names in writable grants; or NULL */
-	const struct string_list *stores;  /* the owner's: see danger_stores(); NULL: none */
-	const char *own_dirs[2];           /* the runtime's state and settings; NULL: not known */
-	bool own_sockets; /* the skill may use only unix sockets of its own (os/unix_maker.h) */
-	uid_t uid;        /* the skill's, in the sandbox */
+	struct trace *trace; /* NULL: calls are answered but not recorded */
+	/* the skill's seccomp filter, as it is without notifications */
+	const struct seccomp_blob *filter;
+	/* paths in writable grants to which protected names or git's settings lead, and which are
+	 * read-only, too; or NULL */
+	const struct string_list *held;
+	/* the owner's secret places, from danger_stores(); NULL: none */
+	const struct string_list *stores;
+	/* the runtime's state directory and settings directory; NULL: not known */
+	const char *own_dirs[2];
+	bool own_sockets; /* of unix sockets, the skill may use only its own (os/unix_maker.h) */
+	uid_t uid;        /* the skill's ids in the sandbox */
 	gid_t gid;
-	const struct cgroup *cgroup; /* the skill's; NULL: none */
-	struct observer_net net;     /* functions are NULL if no network is declared */
+	const struct cgroup *cgroup; /* the skill's cgroup; NULL: none */
+	struct observer_net net;     /* its functions are NULL if no network is declared */
 	const int *exec_pipe; /* the first execve that works closes the other end of this pipe */
 };
 
@@ -81,25 +86,25 @@ int observer_maker(const struct observer *o);
  * repeats them when it is resumed. Accepts NULL. */
 void observer_release(struct observer *o);
 
-/* Must be called when observer_fd() is ready. Answers a call or, if the observer has its own
- * thread, notes that this thread has queued events. `call` must be false if no process is left that
- * could make calls. */
+/* Must be called when observer_fd() is ready. Without a thread, answers a call. If the observer has
+ * its own thread, notes that this thread has queued events. `call` must be false if no process is
+ * left that could make calls. */
 void observer_turn(struct observer *o, bool call);
 
 /* Returns when to call observer_tick(), in clock_ms(), or 0 if no event waits to be recorded. Both
  * functions accept NULL. */
 uint64_t observer_due(const struct observer *o);
 void observer_tick(struct observer *o);
-/* Adds all queued events to the trace. Must be called before anything is recorded that happened
- * later. Accepts NULL. */
+/* Adds all queued events to the trace. Must be called before a later event is recorded by another
+ * part of the run. Accepts NULL. */
 void observer_write(struct observer *o);
 
 /* Must be called when every process in the sandbox has ended. After this, nothing is added to the
  * trace. Accepts NULL. */
 void observer_stop(struct observer *o);
 
-/* Returns whether the first process was killed because of a call that only attacks make. Accepts
- * NULL. */
+/* Returns whether the observer has killed the first process because of a call that only attacks
+ * make. Accepts NULL. */
 bool observer_killed_first(const struct observer *o);
 
 /* Records the skill's environment as one event: the variables that the skill got, the variables
