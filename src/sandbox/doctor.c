@@ -1,8 +1,8 @@
 /* doctor.c - ssb_doctor(): checks which features this machine has for each layer, and says what to
  * do if one is missing.
  *
- * One row per check. If one probe decides, the row has the probe's id; otherwise it has a function.
- * The checks try each feature out and leave nothing behind. */
+ * The table has one row per check. A row names either the one probe that decides (`id`), or a
+ * function (`look`). The checks try each feature out and leave nothing behind. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,11 @@
 
 struct check_row {
 	const char *name;
-	/* fills ok, detail and, if not ok, remedy; NULL: the feature `id` decides */
+	/* fills ok, detail and, if not ok, remedy of the check; NULL: the probe `id` decides */
 	void (*look)(struct ssb_check *c);
 	enum probe_id id;
 	const char *good;   /* detail if the feature is present */
-	const char *remedy; /* if the feature is missing */
+	const char *remedy; /* what the owner can do if the feature is missing */
 };
 
 static void set_check(struct ssb_check *c, int ok, const char *detail, const char *remedy)

@@ -22,7 +22,8 @@
 
 #define WORKER_NAME "worker.py"
 #define END_MS      10000 /* how long killed processes may take to end */
-#define PAUSE_AFTER 100   /* rounds in which no process ended, before pauses begin */
+/* after so many rounds in which no process ended, each round begins with a pause */
+#define PAUSE_AFTER 100
 
 static int private_dir(struct stage_config *config, struct ssb_error *err)
 {
@@ -45,7 +46,7 @@ static int private_dir(struct stage_config *config, struct ssb_error *err)
 	return 0;
 }
 
-/* Sets config->env: the plan's variables, but HOME and TMPDIR lie in the private directory. */
+/* Sets config->env to the plan's variables, but with HOME and TMPDIR in the private directory. */
 static int private_env(struct stage_config *config, struct ssb_error *err)
 {
 	const struct string_list *env = &config->plan->env;
@@ -72,8 +73,8 @@ static int no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "userns", "out of memory");
 }
 
-/* Returns the host path (new) of a path in the view, because "/skill", say, does not exist on the
- * host. If no grant shows the path, returns a copy of `otherwise`. Returns NULL if there is no
+/* Converts a path of the view to the path on the host: "/skill", for example, does not exist there.
+ * If no grant shows the path, returns a copy of `otherwise`. The result is new; NULL: there is no
  * memory. */
 static char *host_path(const struct stage_config *config, const char *path, const char *otherwise)
 {
@@ -96,7 +97,8 @@ static int host_workdir(struct stage_config *config, struct ssb_error *err)
 	return config->workdir == NULL ? no_memory(err) : 0;
 }
 
-/* The worker is a file of the view as well, so it is written into the private directory. */
+/* The worker (root.h) is usually a file of the view. Here there is no view, so it is written into
+ * the private directory. */
 static int host_worker(struct stage_config *config, struct ssb_error *err)
 {
 	auto_fd dir = open(config->private_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -208,7 +210,7 @@ int fallback_rules(const struct stage_config *config, int rules, int abi)
 	               : 0;
 }
 
-/* Kills the children of this process, as many as fit into one listing. */
+/* Kills the children of this process, but only as many as fit into `list`. */
 static void kill_children(void)
 {
 	char path[64], list[4096];

@@ -15,9 +15,9 @@
 #include "os/clone.h"
 #include "sandbox/govern_priv.h"
 
-#define LOOK_MS    2        /* between checks whether a group is frozen */
-#define DELIVER_MS 2000     /* time for the delivery of a killed run's output */
-#define LAST_MS    2000     /* time for all last messages together */
+#define LOOK_MS    2        /* time between two checks whether the group is frozen */
+#define DELIVER_MS 2000     /* how long a killed run may deliver its output */
+#define LAST_MS    2000     /* how long sending the last messages may take in all */
 #define MAX_GRACE  86400000 /* one day */
 
 int governed_new(const struct run_request *q, struct governed **ret, struct ssb_error *err)
@@ -87,7 +87,7 @@ static void pause_run(struct run *r)
 	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
 }
 
-/* Ends a pause: first the clock runs again, then the processes. */
+/* Ends a pause: lets first the clock of the time limit run again, then the processes. */
 static void set_going(struct run *r)
 {
 	struct governed *g = r->govern;
@@ -144,7 +144,7 @@ void governed_let_die(struct run *r)
 	}
 }
 
-/* Kills the run at once. Then only its output is delivered, for at most DELIVER_MS. */
+/* Kills the run at once. After that, the run only delivers its output, for at most DELIVER_MS. */
 static void kill_now(struct run *r)
 {
 	struct governed *g = r->govern;

@@ -1,6 +1,7 @@
 /* govern.h - the messages between the supervisor and a governor, which may end, stop and meter a
- * run from outside. They go over a SOCK_SEQPACKET pair. run_request.govern_fd is the supervisor's
- * end of it; -1: there is no governor. The sandbox's code does not depend on sessions.
+ * run from outside. The messages go over a pair of SOCK_SEQPACKET sockets. run_request.govern_fd is
+ * the supervisor's end of the pair; -1: there is no governor. The sandbox's code does not depend on
+ * sessions.
  *
  * The supervisor reports what the run does; the governor sends commands. If the governor's end
  * closes, the run is killed: no run continues ungoverned. */
@@ -13,17 +14,18 @@
 #include "trace/event.h"
 
 enum govern_kind {
-	/* to the governor */
-	GOVERN_PLACED, /* The sandbox exists and the skill starts next. Sent a second time if it has
-	                  to be built again without namespaces. */
-	GOVERN_USED,   /* every GOVERN_TICK_MS if anything has changed */
+	/* Messages to the governor: */
+	/* The sandbox exists and the skill starts next. Sent a second time if the sandbox has to be
+	 * built again without namespaces. */
+	GOVERN_PLACED,
+	GOVERN_USED,       /* every GOVERN_TICK_MS if anything has changed */
 	GOVERN_CONNECTION, /* a connection was opened */
 	GOVERN_VIOLATIONS, /* sent at the end of each turn of the loop in which a violation was
 	                      recorded */
 	GOVERN_STANDS,     /* paused: every process has stopped */
 	GOVERN_GOES,       /* resumed */
 	GOVERN_ENDED,      /* the last message: every process has ended and the trace is closed */
-	/* to the supervisor */
+	/* Messages to the supervisor: */
 	GOVERN_KILL,
 	GOVERN_PAUSE,
 	GOVERN_RESUME,
@@ -36,7 +38,7 @@ struct govern_msg {
 	union {
 		struct {
 			char run_id[40];
-			int32_t init; /* pid as the host sees it */
+			int32_t init; /* the pid of init on the host */
 			uint64_t init_start;
 		} placed;
 		struct { /* totals since the start */
@@ -56,9 +58,10 @@ struct govern_msg {
 		} violations;
 		struct {
 			int32_t exit_status;
-			int32_t end;                   /* enum ssb_end; -1: the run failed */
-			uint64_t derived[CLASS_COUNT]; /* 1: the run has this class, which is
-			                                  derived from other classes; else 0 */
+			int32_t end; /* enum ssb_end; -1: the run failed */
+			/* 1 for a class that the run has only because it is derived from other
+			 * classes; else 0 */
+			uint64_t derived[CLASS_COUNT];
 		} ended;
 		struct {
 			uint64_t grace_ms; /* time between SIGTERM, which also closes the network,

@@ -20,10 +20,11 @@ struct used {
 struct governed {
 	int fd; /* borrowed */
 	bool gone;
-	struct trace_tally tally; /* violations that the governor was not told of yet */
+	struct trace_tally tally; /* violations that were not reported to the governor yet */
 	struct meter meter;
 	struct used told;
-	uint64_t used_at;  /* when to measure the use again; 0: the sandbox does not exist yet */
+	/* when to measure the use of CPU time and bytes again; 0: the sandbox does not exist yet */
+	uint64_t used_at;
 	uint64_t start_us; /* time of the skill's start */
 	uint64_t paused_us;
 	bool owes_stands, owes_goes;
@@ -34,28 +35,26 @@ struct governed {
 	uint32_t number; /* number of the current pause, from 1 */
 	uint64_t since_us;
 	uint64_t look_at;
-	uint64_t time_left; /* how many ms of the run's own time limit were left at the start of
-	                       the pause */
+	uint64_t time_left; /* how many ms were left until r->deadline when the pause began */
 
 	bool killed;
 	uint64_t kill_at;
 	char reason[sizeof(((struct govern_msg *)0)->kill.reason)];
 
-	char (*names)[sizeof(((struct govern_msg *)0)->connection.name)]; /* connections that the
-	                                                                     governor was not told
-	                                                                     of yet */
+	/* names of connections that were not reported to the governor yet */
+	char (*names)[sizeof(((struct govern_msg *)0)->connection.name)];
 	size_t n_names, room;
 };
 
-/* Sends everything that the governor was not told of yet, except the use (see govern_tell_used()).
- * Returns false if a message cannot be sent now. */
+/* Sends everything that was not reported to the governor yet, except the use (see
+ * govern_tell_used()). Returns false if a message cannot be sent now. */
 bool govern_tell(struct governed *g);
 bool govern_owes(const struct governed *g);
 bool govern_tell_used(struct run *r);
 /* Measures the use (CPU time, bytes, wall time), sends it if it changed, and sets the time of the
  * next measurement. */
 void govern_look_and_tell(struct run *r);
-/* The handler of egress.opened: stores the name of a new connection. */
+/* The function that egress.opened calls for a new connection: stores its name. */
 void govern_keep_name(void *arg, const char *name);
 /* Returns false if the message cannot be sent now. If the governor is gone, the result is always
  * true. */

@@ -1,7 +1,8 @@
 /* govern_tell.c - sends a governor what happens in a run.
  *
- * Nothing here waits. If a message cannot be sent now, violations and use are added up, and the
- * names of connections are stored; until they are sent, no further names are read. */
+ * Nothing here waits. If a message cannot be sent now, violations and use are added up for a later
+ * message. The names of connections are stored; until they are sent, no further names are read from
+ * the egress. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,8 @@ bool govern_tell_used(struct run *r)
 	return true;
 }
 
-/* With thousands of processes a measurement takes long, so the pause after it is 20 times as
- * long. */
+/* With thousands of processes a measurement takes long. So the next measurement comes only after 20
+ * times the time that this one took. */
 void govern_look_and_tell(struct run *r)
 {
 	struct governed *g = r->govern;

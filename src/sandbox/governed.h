@@ -1,4 +1,4 @@
-/* governed.h - the supervisor's end of govern.h.
+/* governed.h - how the supervisor takes part in the messages of govern.h.
  *
  * If a run has no governor (r->govern or `g` is NULL), each function does nothing. */
 #ifndef SANDBOX_GOVERNED_H
@@ -28,9 +28,9 @@ void governed_hear(struct run *r);
  * due. */
 void governed_tick(struct run *r);
 
-/* Each of these must be called when the run reaches its state: the trace is open; the sandbox
- * exists; the skill starts; init reports that every process has stopped (`number` is that of the
- * pause), or that a process does not stop. */
+/* The next five functions must be called when the run reaches a state. In their order: the trace is
+ * open; the sandbox exists; the skill starts; init reports that every process has stopped in the
+ * pause `number`; init reports that a process does not stop. */
 void governed_traced(struct run *r);
 void governed_placed(struct run *r);
 void governed_started(struct run *r);

@@ -32,7 +32,7 @@ bool root_is_pinned(int fd)
 	       (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Pins the object and returns an fd of the mount on top of it. */
+/* Pins the object: mounts it over itself. Returns an fd of this mount. */
 static int pin_object(int fd, bool read_only)
 {
 	auto_fd tree = mount_clone(fd, "");
@@ -59,11 +59,11 @@ static int open_name(int dir, const char *name)
 	return file_openat2(dir, name, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
-/* A directory that contains protected names, such as ".git", and its path. The directory is kept
- * open for the next names in it. */
+/* A directory that contains protected names, such as ".git". It is kept open, because the next
+ * protected name is often in it, too. */
 struct protected_way {
 	const char *name; /* a protected name in it; NULL: none yet */
-	size_t len;       /* length of the path of the directory in `name` */
+	size_t len;       /* the first `len` bytes of `name` are the directory's path */
 	int dir; /* the open directory; -1: it does not exist, or nothing in it can be changed */
 };
 
@@ -72,9 +72,9 @@ static void way_done(struct protected_way *w)
 	own_close(&w->dir);
 }
 
-/* Pins one part of the path of a struct protected_way so that it cannot be renamed, and opens it
- * (*ret_dir). A placeholder, or anything that is not a directory, becomes read-only, and *ret_dir
- * is not set. The target of a symlink is held separately (links.h). */
+/* Pins the directory `part`, one component of a path, so that it cannot be renamed, and opens it
+ * (*ret_dir). If `part` is a placeholder or not a directory, makes it read-only, and does not set
+ * *ret_dir. The target of a symlink is held separately (links.h). */
 static int pin_part(int dir, const char *part, int *ret_dir)
 {
 	auto_fd at = open_name(dir, part);
@@ -140,8 +140,8 @@ static int give_private(int root_fd, int at, size_t nth)
 	return made < 0 ? -1 : mount_attach(made, at, "");
 }
 
-/* Makes a protected name in `dir` read-only, if it exists. A private placeholder is covered
- * instead. */
+/* Makes a protected name in `dir` read-only, if it exists. If it is a placeholder of HOLD_PRIVATE,
+ * mounts a private directory over it instead. */
 static int protect_place(int root_fd, int dir, const struct protected_place *p, size_t nth)
 {
 	auto_fd at = open_name(dir, path_base(p->name));
@@ -161,13 +161,14 @@ struct protecting {
 	int dir;
 	const char *within; /* its path in the grant, "" at the top */
 	bool gitdir;        /* see repos.h */
-	size_t nth;         /* number among all such directories */
+	size_t nth;         /* the number of this directory among all that are protected */
 	struct present present;
 };
 
 /* Adds the names of the placeholders to the list of names that git ignores (info/exclude in
- * `gitdir` of the grant's tree). This changes only the view: otherwise git inside the sandbox would
- * report placeholders as new files. Errors are ignored, because nothing depends on it. */
+ * `gitdir` of the grant's tree). Otherwise git inside the sandbox would report placeholders as new
+ * files. Only the skill's view of the list changes, not the file. Errors are ignored, because no
+ * protection depends on the list. */
 static void hide_from_git(int root_fd, int tree, const char *gitdir, const struct protecting *d)
 {
 	char place[32], path[PATH_MAX];

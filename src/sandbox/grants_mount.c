@@ -95,8 +95,8 @@ int grants_collect(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* An overlay without an upper layer needs two lower directories and shows the content of both, so
- * the second one is `empty`. */
+/* An overlay without an upper layer needs two lower directories, and shows the content of both. So
+ * its second directory is `empty`. */
 int root_overlay(int root_fd, int empty, int *tree)
 {
 	char lower[64];
@@ -119,7 +119,7 @@ int root_overlay(int root_fd, int empty, int *tree)
 	return overlay >= 0 ? 0 : -1;
 }
 
-/* True if the path lies in a writable grant. The innermost grant counts. */
+/* True if the innermost grant that contains the path is a writable directory. */
 static bool in_work(const struct ssb_plan *plan, const char *path)
 {
 	const struct grant *in = plan_shown_by(plan, path);
@@ -147,8 +147,8 @@ static int pin_way(const struct ssb_plan *plan, int root_fd, const char *target)
 	return 0;
 }
 
-/* Puts an overlay over a read grant if it needs one. Must run before anything is attached: the
- * second lower directory has to be empty. */
+/* Puts an overlay over a read grant if it needs one. Must run before anything is mounted into the
+ * new root, because s->empty must still be empty. */
 static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_error *err)
 {
 	struct mount_source *src = &s->config->sources[i];
@@ -162,8 +162,8 @@ static int grant_overlay(struct stage *s, size_t i, int root_fd, struct ssb_erro
 		return 0;
 	}
 	if (g->kind == GRANT_FILES && view_in_private(s->config->plan, g->target)) {
-		/* In a private place Landlock has to allow writing, so without the overlay the
-		 * skill could write to a FIFO of the host. */
+		/* The grant is shown in a private place, where Landlock allows writing. So without
+		 * the overlay the skill could write to a FIFO of the host. */
 		return fail_grant(err, g,
 		                  "this directory contains other mounts, or cannot be overlaid; "
 		                  "grant its parts instead:");
@@ -244,8 +244,8 @@ static int grant_attach(struct stage *s, size_t i, int root_fd, struct ssb_error
 	if (g->scratch && (s->config->sources[i].tree = scratch_tree(s)) < 0) {
 		return fail_grant(err, g, "cannot make a file system for");
 	}
-	/* Ignore a failure: beneath another grant the mount point exists already, or cannot be
-	 * made. */
+	/* Ignore a failure: if the mount point is beneath another grant, it exists already or
+	 * cannot be made. Opening it below finds out. */
 	(void)root_make_place(root_fd, name, g->is_dir);
 	if (pin_way(s->config->plan, root_fd, g->target) != 0) {
 		return fail_grant(err, g, "cannot protect the directories that lead to");

@@ -1,8 +1,8 @@
 /* init.c - PID 1 of the sandbox while the skill runs.
  *
  * Its only open files are the control socket, the socket to the skill's process, a signalfd, /proc,
- * the private tmpfs and, in a governed run, the freezer's file. It has no environment and a filter
- * of its own. Its only capability, which it has only without cgroups, is the one to read how much
+ * the private tmpfs and, in a governed run, the freezer's file. It has no environment, and its own
+ * system call filter. It has no capability or, without cgroups, only the one to read how much
  * memory the sandbox uses. It is not dumpable, so that /proc/1 shows the skill nothing. When it
  * exits, for any reason, the kernel ends every process of the sandbox. */
 #include <assert.h>
@@ -29,11 +29,12 @@
 #include "sandbox/still.h"
 #include "sandbox/watchdog.h"
 
-/* The time of the first memory check: most runs are over before it is worth the cost. */
+/* When the first memory check takes place. Most runs are over by then, and need no check. */
 #define FIRST_LOOK_MS 20
 
-/* While all processes must stay stopped: the interval between two checks, how many checks may find
- * a running process, and how long it may take until all have stopped. */
+/* Limits for a pause by signals. STILL_LOOK_MS: the interval between two checks for running
+ * processes. STILL_STRIKES: how many checks may find a running process after all had stopped.
+ * STILL_MS: how long it may take until all have stopped. */
 #define STILL_LOOK_MS 20
 #define STILL_STRIKES 10
 #define STILL_MS      10000
@@ -46,7 +47,7 @@ static struct {
 	uint64_t deadline;
 	uint64_t look_at; /* time of the next memory check; 0: never */
 
-	bool paused; /* the clock of the time limit is stopped */
+	bool paused; /* the run is paused: the clock of the time limit is stopped */
 	uint64_t paused_ms;
 	uint64_t still_at; /* time of the next check for running processes; 0: not checked, the
 	                      freezer keeps them stopped */
@@ -194,9 +195,9 @@ static void init_resume(const struct stage *s)
 	}
 }
 
-/* Checks once for running processes and stops them again. If a process keeps running, it has set a
- * timer that sends SIGCONT, which no harmless program does: after STILL_STRIKES such checks the run
- * is ended. */
+/* Checks once for running processes, and stops them again. Only a process that has set a timer to
+ * send it SIGCONT can run again and again, and no harmless program does that. So after
+ * STILL_STRIKES checks that find a running process, the run is ended. */
 static void init_keep_still(const struct stage *s)
 {
 	struct msg m = { .kind = MSG_STANDS, .pause.number = init.number };

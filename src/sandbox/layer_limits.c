@@ -36,9 +36,10 @@ int layer_limit_core(struct stage *s, struct ssb_error *err)
 	                   : 0;
 }
 
-/* Returns the value of RLIMIT_NPROC. The user namespace counts init as well, so the value is one
- * higher than the plan's. With a cgroup it is two higher, so that the cgroup refuses first, because
- * the cgroup counts its refusals. Without namespaces, all processes of the user count. */
+/* Returns the value of RLIMIT_NPROC. It is one higher than the plan's, because init counts, too.
+ * With a cgroup it is two higher: the cgroup must refuse first, because only it counts its
+ * refusals. Without namespaces it is the plan's value, and the kernel counts all processes of the
+ * user. */
 static uint64_t process_count(const struct stage *s)
 {
 	uint64_t beside = !s->config->namespaces ? 0 : s->watchdog ? 1 : 2;
@@ -49,8 +50,9 @@ static uint64_t process_count(const struct stage *s)
 int layer_limits(struct stage *s, struct ssb_error *err)
 {
 	const struct resources *res = &s->config->plan->res;
-	/* Helps the watchdog: limits how much can be allocated between two checks. RLIMIT_AS would
-	 * not help: language runtimes reserve far more address space than they use. */
+	/* RLIMIT_DATA helps the watchdog: it limits how much can be allocated between two checks.
+	 * RLIMIT_AS would not help: language runtimes reserve far more address space than they
+	 * use. */
 	uint64_t data = (res->memory_mb << 20) * 2 + (512ULL << 20);
 
 	if (set_limit(RLIMIT_NOFILE, res->max_open_files) != 0 ||

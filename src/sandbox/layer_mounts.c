@@ -36,7 +36,8 @@ struct mounted_view {
 	int empty; /* an empty directory that no process can change: /proc is mounted over it */
 	/* indexed by the row of VIEW, for rows that come from the host: */
 	mode_t modes[VIEW_ROWS]; /* 0: absent */
-	int trees[VIEW_ROWS];    /* detached; not set if the object is a symlink or absent */
+	/* fds of detached trees; not set if the object is a symlink or absent */
+	int trees[VIEW_ROWS];
 };
 
 static int fail_mounts(struct ssb_error *err, const char *what, const char *name)
@@ -46,7 +47,7 @@ static int fail_mounts(struct ssb_error *err, const char *what, const char *name
 
 /* Returns the attributes of /proc's mount. If root starts the run and cannot map another uid, the
  * skill is still root for the kernel: it owns the settings in /proc/sys and needs no capability to
- * write them. So /proc is read-only then. */
+ * write them. So in that case /proc is read-only. */
 static uint64_t proc_attrs(const struct stage *s)
 {
 	bool root = s->config->outer_uid == 0 && !s->config->mapped_by_parent;
@@ -145,8 +146,9 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		{ "etc/group", group },
 		{ "etc/hostname", "sandbox\n" },
 		{ "etc/hosts", SANDBOX_HOSTS },
-		/* A name can have addresses of both families. These files put IPv4 first, for
-		 * programs that use only the first address: most local services listen on IPv4. */
+		/* A host name can have IPv4 and IPv6 addresses. These files put IPv4 first for
+		 * programs that use only the first address, because most local services listen on
+		 * IPv4. */
 		{ "etc/host.conf", "multi on\n" },
 		{ "etc/gai.conf",
 		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
@@ -299,9 +301,9 @@ static int view_fill(struct mounted_view *v, int host, const struct stage *s, st
 	                                                 : view_private(v->root, home, 0700, err);
 }
 
-/* Makes the root read-only. When any process follows a symlink of the root, the kernel updates its
- * access time and counts as a writer for that moment, so the call fails with EBUSY. The skill's
- * process may do so right now: try again. */
+/* Makes the root read-only. The call fails with EBUSY while a process follows a symlink of the
+ * root, because the kernel then updates the symlink's access time, and so counts as a writer. The
+ * skill's process may be doing that right now: try again. */
 static int seal_root(void)
 {
 	static const struct timespec instant = { .tv_nsec = 100000 };

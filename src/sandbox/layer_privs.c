@@ -76,7 +76,7 @@ static unsigned private_rights(const struct ssb_plan *plan, const char *path, un
 }
 
 /* Allows the sandbox's own devices one by one. It is used if a granted device appears in /dev: a
- * rule for the whole directory would allow writing to that one, too. */
+ * rule for all of /dev would allow writing to the granted device, too. */
 static int landlock_devices(int rules, int abi)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
@@ -100,8 +100,8 @@ static bool grants_devices(const struct ssb_plan *plan)
 	return false;
 }
 
-/* Returns the rights for a row of the view. An image's root file system has other directories at
- * the top, so "/" itself must be readable. */
+/* Returns the rights for a row of the view. If an image's root file system is shown, "/" must be
+ * readable, too: its top directories are not in the table, and get no rule of their own. */
 static unsigned view_rights(const struct ssb_plan *plan, const struct view_row *v)
 {
 	bool top = plan->rootfs.path != NULL && v->path[1] == '\0';
@@ -168,8 +168,8 @@ const struct seccomp_blob *stage_filter(const struct stage_config *config, bool 
 }
 
 /* Loads the filter that asks the supervisor about calls. The supervisor fetches the listener by its
- * number: sendmsg() with the fd would itself have to wait for an answer, because the filter is
- * active already. */
+ * number. The fd is not sent, because the filter is active already: the sendmsg() would itself wait
+ * for the supervisor's answer. */
 static int load_observed(struct stage *s, struct ssb_error *err)
 {
 	struct msg m = { .kind = MSG_LISTENER, .listener.unix_sockets = s->unix_sockets };

@@ -18,7 +18,7 @@
 
 /* The state of following one path. */
 struct link_walk {
-	char done[PATH_MAX]; /* the path up to here, without a symlink; "" is "/" */
+	char done[PATH_MAX]; /* the part that was followed, without a symlink; "" is "/" */
 	char rest[PATH_MAX];
 };
 
@@ -106,7 +106,7 @@ int links_add(struct links *l, const struct ssb_plan *plan, const char *path, bo
 	size_t grant = (size_t)(g - plan->grants);
 	const char *rest = path_beneath(path, g->target);
 	if (*rest == '\0' && !read_only) {
-		return 0; /* a mount point, which cannot be moved */
+		return 0; /* the top of a grant is a mount point, which cannot be moved */
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->v[i].grant == grant && strcmp(l->v[i].path, rest) == 0) {

@@ -3,10 +3,10 @@
  * Programs of the host execute protected names (policy/protect.h) or apply the settings in them.
  * Such a name may be a symlink, or a .git file that names a directory. It is followed on the host,
  * link by link, before the sandbox is made, because ungranted parts of its path do not exist inside
- * the sandbox. Each link that is passed, and each target, is held if the skill could write it, in
- * any grant. To hold a path means to mount it over itself, so that it can be neither moved nor
- * replaced. Each directory that the path leaves by ".." is held as well, because ".." leads
- * elsewhere if the directory is moved. */
+ * the sandbox. Each link on the way, and each target, is held if the skill could write it in some
+ * grant. To hold a path means to mount it over itself, so that it can be neither moved nor
+ * replaced. Each directory from which the path goes up by ".." is held as well: if the skill could
+ * move that directory, ".." would lead to another place. */
 #ifndef SANDBOX_LINKS_H
 #define SANDBOX_LINKS_H
 

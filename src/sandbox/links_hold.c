@@ -22,8 +22,8 @@
 #include "sandbox/repos.h"
 #include "sandbox/sources.h"
 
-/* True if the owner granted exactly this path by a flag or the policy file. The target of a link
- * may then stay writable, because the owner allowed it. */
+/* True if the owner granted exactly this path by a flag or the policy file. If such a path is the
+ * target of a link, it may stay writable, because the owner allowed that. */
 static bool is_owners(const struct grant *g, const char *path)
 {
 	return (g->origin == ORIGIN_FLAG || g->origin == ORIGIN_POLICY) &&
@@ -39,9 +39,9 @@ struct link_holder {
 	struct ssb_error *err;
 };
 
-/* Holds the file or directory at `path`. If it is missing, the skill cannot create it any more,
- * unless its parent is a placeholder directory: in this case the parent is held. Returns 0, or -1
- * with errno. */
+/* Holds the file or directory at `path`. A missing one need not be held, unless its parent is a
+ * placeholder directory: then the parent is held, so that the skill cannot create the path. Returns
+ * 0, or -1 with errno. */
 static int hold_there(const struct link_holder *h, const char *path)
 {
 	struct stat st;
@@ -74,8 +74,9 @@ static bool is_of_others(const struct ssb_plan *plan, const char *link)
 	       st.st_uid != dir.st_uid;
 }
 
-/* Holds the target of a link; `is_dir` says whether the target should be a directory. If the target
- * lies in the directory `in`, nothing is done, because `in` is held itself (NULL: always hold). */
+/* Holds the target of a link, unless the target lies in the directory `in`, which is held itself
+ * (NULL: there is no such directory). `is_dir` says whether a missing target would be a
+ * directory. */
 static int hold_meant(const struct link_holder *h, const char *link, bool is_dir, const char *in)
 {
 	bool there;
@@ -107,17 +108,18 @@ static int hold_meant(const struct link_holder *h, const char *link, bool is_dir
 	return g == NULL || is_owners(g, real) ? 0 : links_add(h->links, h->plan, real, true);
 }
 
-/* A protected directory, whose files the host executes or applies, while its links are handled. */
+/* A protected directory whose links are being handled. The host executes or applies the files in
+ * it. */
 struct held_dir {
 	const struct link_holder *holder;
 	char path[PATH_MAX];
 	int dir;
-	unsigned levels; /* how deep it is searched: 1 or 2 */
+	unsigned levels; /* how many levels of directories are searched: 1 or 2 */
 	size_t entries;
 };
 
-/* Returns true if the link `rest` (relative to o->dir) leads out of o->dir. The lookup must not
- * leave that directory: an earlier run may have chosen the target. */
+/* Returns true if the link `rest` (relative to o->dir) leads out of o->dir. The lookup itself must
+ * not leave that directory, because the skill of an earlier run may have chosen the target. */
 static bool leads_out(const struct held_dir *o, const char *rest)
 {
 	auto_fd at = file_openat2(o->dir, rest, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
@@ -229,7 +231,8 @@ static int open_held_dir(const struct link_holder *h, const struct names_at *in,
 }
 
 /* Holds the targets of the links in a protected directory: a hook may be a symlink to a script of
- * the tree. With two levels, .claude/skills/x is examined, but nothing in it. */
+ * the tree. With two levels, the link .claude/skills/x is examined, but nothing in a directory of
+ * this name. */
 static int hold_links_in(const struct link_holder *h, const struct names_at *in, const char *name)
 {
 	auto_fd at = open_held_dir(h, in, name);
@@ -277,8 +280,8 @@ static int hold_name(const struct link_holder *h, int dir, const char *where, co
 	return part > 0 ? hold_meant(h, link, is_dir, NULL) : 0;
 }
 
-/* Handles the common case of a protected directory: it is missing, or it can be read and no symlink
- * leads to it. *ret_done is false if this is not the case. */
+/* Handles a protected directory in the common case: it is missing, or it can be read and no symlink
+ * leads to it. In any other case sets *ret_done to false. */
 static int hold_plain(const struct link_holder *h, const struct names_at *in, const char *name,
                       bool *ret_done)
 {
@@ -344,8 +347,9 @@ static int hold_within(const struct link_holder *h, const struct grant *g, const
 	                                           "cannot open '%.100s/%.100s'", g->path, within);
 }
 
-/* Handles the protected names in a directory above a grant. In the home, only the direct content of
- * each protected name is examined, because these directories contain many files there. */
+/* Handles the protected names in a directory above a grant. If that directory is the home, only one
+ * level of each protected directory is examined, because protected directories in a home contain
+ * many files. */
 static int hold_around(const struct link_holder *h, const char *path)
 {
 	auto_fd dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

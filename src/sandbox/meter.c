@@ -11,7 +11,8 @@
 #include "base/limits.h"
 #include "base/own.h"
 
-#define WALKS 3 /* if a sum is lower than the last one, the highest of WALKS sums counts */
+/* if a sum is lower than that of the last measurement, the highest sum of WALKS walks counts */
+#define WALKS 3
 
 /* Fields of /proc/PID/stat, counted from the state, which is the third field. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME, STAT_THREADS = 17, STAT_START = 19 };
@@ -156,7 +157,7 @@ static uint64_t walk_sum(struct meter_walk *w)
 	return us;
 }
 
-/* A parent is read before its children, so a child that ends between the two reads is missing from
+/* A parent is read before its children. So the time of a child that ends in between is missing from
  * this sum, but is never counted twice. */
 uint64_t meter_tree(pid_t init)
 {
@@ -189,7 +190,7 @@ static void meter_set(struct meter *m, uint64_t us)
 }
 
 /* Measures by the control group. Init is not in the group, so its own time is added. Returns false
- * if the group cannot tell. */
+ * if the group does not count CPU time. */
 static bool by_group(struct meter *m, pid_t init, const struct cgroup *cg)
 {
 	struct stat_line line = { 0 };

@@ -1,10 +1,10 @@
 /* meter.h - CPU time of a sandbox, measured from outside while it runs.
  *
- * The control group counts it, except for init's own time, which is added. Without a group, the
- * tree of processes beneath init is walked. The time of a process includes that of the children
- * that it has waited for, so a child that ends is still counted once. A child whose parent does not
- * wait for it (SIGCHLD ignored) would vanish from the sum, so the total never decreases. The time
- * that such a child uses after the last measurement is visible only to a control group. */
+ * If there is a control group, it counts the time; only init's own time must be added. Without a
+ * group, the tree of processes beneath init is walked. The time of a process includes that of the
+ * children that it has waited for, so a child that ends is still counted once. A child whose parent
+ * does not wait for it (SIGCHLD ignored) would vanish from the sum, so the total never decreases.
+ * The time that such a child uses after the last measurement is visible only to a control group. */
 #ifndef SANDBOX_METER_H
 #define SANDBOX_METER_H
 

@@ -34,9 +34,10 @@
 
 #define FILE_MODE 01444
 #define DIR_MODE  01555
-#define OPEN_MODE 01755 /* a directory that the owner's programs write to if it exists */
-/* A umask can remove the bits 0055, and a directory's setgid bit can add S_ISGID. So all of them
- * are ignored when a placeholder is recognized. */
+/* for HOLD_PRIVATE: a directory to which the owner's programs write if it exists */
+#define OPEN_MODE 01755
+/* The bits that are ignored when a placeholder is recognized: a umask can remove 0055, and the
+ * setgid bit of the parent directory can add S_ISGID. */
 #define ANY_MODE  ((mode_t)(S_ISGID | 0055))
 #define ELSEWHERE "/dev/null" /* the content of commondir, see the top of this file */
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
@@ -48,7 +49,8 @@
 #define LOCK_PAUSE_US 5000
 
 struct placeholder {
-	int dir;       /* its directory (O_PATH); for a symlink: opened for reading and locked */
+	/* the directory that contains it (O_PATH); for a symlink, opened for reading and locked */
+	int dir;
 	int fd;        /* the placeholder itself, locked; -1: a symlink */
 	bool owns_dir; /* false: `dir` belongs to an earlier placeholder or to the grant */
 	char name[NAME_MAX + 1];
@@ -136,17 +138,17 @@ static bool is_named(int dir, const char *name, const struct stat *held)
 	       held->st_dev == named.st_dev && held->st_ino == named.st_ino;
 }
 
-/* True if the skill could later create a name that the caller cannot create now: the skill runs as
- * the caller, and the owner of a directory may give itself the right. */
+/* True if the skill could later create a name that the caller cannot create now. The skill runs as
+ * the caller, and a user who owns a directory can give itself write permission. */
 static bool may_later(int dir)
 {
 	struct stat st;
 	return fstat(dir, &st) != 0 || st.st_uid == geteuid();
 }
 
-/* Call it after a failed open, with errno unchanged. True if the name exists and is not a
- * placeholder: it cannot be read, or is of another kind. ENOENT means that nothing exists. Other
- * errors do not say whether it exists. */
+/* Call it after a failed open, with errno unchanged. True if errno says that the name exists and is
+ * not a placeholder: it cannot be read, or is of another kind. Other errors do not say whether the
+ * name exists, except ENOENT. */
 static bool is_owners(void)
 {
 	return errno == EACCES || errno == ELOOP || errno == ENOTDIR || errno == ENXIO;
@@ -169,8 +171,8 @@ static enum placeholder_state placeholder_find(int dir, const char *name, bool i
 	return placeholders_is_ours(ret) ? OURS : is_unfinished(ret) ? UNFINISHED : OWNERS;
 }
 
-/* Removes an unfinished placeholder. If its maker is still running, that run has not locked it yet,
- * and will lock the new one that this run makes. */
+/* Removes an unfinished placeholder. If the run that is making it still exists, that run has not
+ * locked it yet, and will find and lock the new placeholder that this run makes. */
 static void placeholder_clear(int dir, const char *name, int fd)
 {
 	struct stat st;
@@ -182,8 +184,8 @@ static void placeholder_clear(int dir, const char *name, int fd)
 }
 
 /* Makes or takes over a placeholder and locks it. *ret_fd is its fd, or -1 if no placeholder is
- * needed: the name exists and is not one, or neither the caller nor the skill can create it.
- * Returns 0, or -1 with errno if a placeholder is needed and cannot be made. */
+ * needed: the name exists and is not a placeholder, or neither the caller nor the skill can create
+ * it. Returns 0, or -1 with errno if a placeholder is needed and cannot be made. */
 static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 {
 	bool is_dir = mode != FILE_MODE;
@@ -198,8 +200,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 		struct stat st;
 		enum placeholder_state found = placeholder_find(dir, name, is_dir, &fd, &st);
 		if (found == UNKNOWN || (found == OWNERS && made)) {
-			/* If it was just made and is not recognized, this file system does not
-			 * support the mode. */
+			/* If a placeholder that was just made is not recognized, this file system
+			 * does not support its mode. */
 			int error = found == UNKNOWN ? errno : EOPNOTSUPP;
 			if (made) {
 				(void)unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
@@ -215,8 +217,8 @@ static int placeholder_open(int dir, const char *name, mode_t mode, int *ret_fd)
 			 * runs of other users lock the same file. */
 			(void)fchmod(fd, mode);
 		}
-		/* If the lock fails, or the name refers to another file now, a run that ends is
-		 * removing the placeholder: try again. */
+		/* If the lock fails, or the name refers to another file now, another run is ending
+		 * and removes the placeholder: try again. */
 		if (found == OURS && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
 		    is_named(dir, name, &st)) {
 			*ret_fd = steal_fd(&fd);
@@ -246,8 +248,8 @@ static int placeholder_link(int dir, const char *name, bool *ret_held)
 		if (symlinkat(OBSERVER_NOTHING, dir, name) != 0 && errno != EEXIST) {
 			return errno == EROFS || (errno == EACCES && !may_later(dir)) ? 0 : -1;
 		}
-		/* A run that ends removes the symlink while it has the lock, so check again with
-		 * the lock of this run. */
+		/* Another run that is ending removes the symlink while it has the lock. So check
+		 * that the symlink exists after this run has the lock. */
 		if (flock(dir, LOCK_SH | LOCK_NB) == 0 && placeholders_is_link(dir, name)) {
 			*ret_held = true;
 			return 0;
@@ -269,16 +271,16 @@ struct spot {
 	struct placeholders *placeholders;
 	int top;         /* O_PATH */
 	const char *way; /* a name whose first `len` bytes are the path from `top` to `dir` */
-	size_t len;      /* length of that path */
+	size_t len;      /* the length of that path, 0 for `top` */
 	int dir;         /* O_PATH; -1: nothing can be made here */
 	int lock;        /* open for reading; -1: not opened yet */
-	/* The same three fds if the spot owns them; -1: they are borrowed, or a placeholder owns
-	 * them. */
+	/* The fds `top`, `dir` and `lock` if the spot owns them; -1: they are borrowed, or a
+	 * placeholder owns them. */
 	int own_top, own_dir, own_lock;
 };
 
-/* Starts at `top`. `own_top` is `top` if the spot takes it, or -1 if it is borrowed for as long as
- * the placeholders exist. */
+/* Returns a spot at the directory `top`. `own_top` is `top` if the spot takes that fd, or -1 if it
+ * is borrowed for as long as the placeholders exist. */
 static struct spot spot_at(struct placeholders *p, int top, int own_top)
 {
 	return (struct spot){ p, top, "", 0, top, -1, own_top, -1, -1 };
@@ -297,8 +299,8 @@ static void spot_done(struct spot *s)
 	own_close(&s->own_top);
 }
 
-/* Adds `h` as the placeholder of `name`. If the spot owns the fd h.dir, *own is this fd, and the
- * placeholder takes it. */
+/* Adds `h` as the placeholder of `name`. `own` points to the spot's own_dir, own_top or own_lock.
+ * If *own is not -1, it is the fd h.dir, and the placeholder takes it. */
 static void spot_keep(struct spot *s, struct placeholder h, const char *name, int *own)
 {
 	assert(s->placeholders->n < s->placeholders->most);
@@ -328,7 +330,8 @@ static int hold_by_link(struct spot *s, const char *name)
 	return 0;
 }
 
-/* Makes a file or directory as the placeholder. *ret_held is true if a placeholder exists there. */
+/* Makes a file or directory as the placeholder of `name`. Sets *ret_held to whether the name now
+ * has a placeholder. */
 static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *ret_held)
 {
 	struct placeholder h = { .dir = s->dir, .fd = -1 };
@@ -343,8 +346,8 @@ static int hold_by_thing(struct spot *s, const char *name, mode_t mode, bool *re
 	return 0;
 }
 
-/* Enters a subdirectory. If it is missing, a placeholder takes its name: without the directory, the
- * rest of the path cannot be made. */
+/* Enters a subdirectory. If it is missing, makes a placeholder of its name; then no more is needed,
+ * because the skill cannot create the directory and so nothing in it. */
 static int spot_enter(struct spot *s, const char *name)
 {
 	int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -582,7 +585,8 @@ void placeholders_remove(struct placeholders *p)
 		struct placeholder *h = &p->v[i];
 		struct stat st;
 
-		/* Remove it only if no other run has locked it and it is still a placeholder. */
+		/* Remove the placeholder only if no other run has locked it, and if it still is
+		 * one. */
 		if (h->fd < 0) {
 			if (flock(h->dir, LOCK_EX | LOCK_NB) == 0 &&
 			    placeholders_is_link(h->dir, h->name)) {

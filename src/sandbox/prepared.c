@@ -103,7 +103,7 @@ static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 	return 0;
 }
 
-/* Copies the plan's grants. Grants that are still to be created have no fd yet. */
+/* Copies the plan's grants. A grant whose object must still be created has no fd yet. */
 static int copy_grants(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err)
 {
 	p->grants = calloc(plan->n_grants, sizeof(*p->grants));

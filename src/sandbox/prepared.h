@@ -1,8 +1,8 @@
 /* prepared.h - creates the paths that a plan names and that do not exist yet.
  *
- * Planning changes nothing. Paths that a write grant names, and places of the runtime's own that
- * have to be covered, are made when the run starts, before it builds its sandbox. The plan stays
- * unchanged; prepared_grants() returns its grants with the fds of the created paths. */
+ * Planning changes nothing. When the run starts, before it builds its sandbox, it makes the missing
+ * paths of write grants, and the runtime's own directories that must be covered (struct cover). The
+ * plan stays unchanged; prepared_grants() returns its grants with the fds of the created paths. */
 #ifndef SANDBOX_PREPARED_H
 #define SANDBOX_PREPARED_H
 

@@ -14,7 +14,7 @@ static bool may_be_same(char a, char b)
 	return ((a ^ b) & ~0x20) == 0;
 }
 
-/* True if `entry` may be the first part of `name`. */
+/* True if `entry` may be the first component of `name`. */
 static bool may_begin(const char *name, const char *entry)
 {
 	size_t len = 0;
@@ -54,7 +54,7 @@ int present_list(int dir, bool gitdir, struct present *ret)
 	const struct dirent64 *e;
 	struct entries names;
 	struct present p = { 0 };
-	bool all = fd < 0; /* the names in it can be opened, but not listed */
+	bool all = fd < 0; /* the directory can be entered, but not listed */
 	size_t n = 0;
 
 	if (fd < 0 && errno != EACCES) {

@@ -11,10 +11,10 @@ struct present {
 	bool name[PROTECTED_MAX]; /* indexed like PROTECTED */
 };
 
-/* Sets ret->name[i] for each protected name whose first part exists in `dir` (borrowed). In a
- * `gitdir` (repos.h) the names count without ".git/". All names are reported if the directory's
- * mode forbids listing it, or if it has more than MAX_LISTED_NAMES entries or one that is not
- * ASCII. Returns 0, or -1 with errno for any other failure. */
+/* Sets ret->name[i] for each protected name whose first component exists in `dir` (borrowed). If
+ * `gitdir` (repos.h), the names are used without ".git/". Sets it for all names if the directory's
+ * mode forbids listing it, if it has more than MAX_LISTED_NAMES entries, or if the name of an entry
+ * is not ASCII. Returns 0, or -1 with errno for any other failure. */
 int present_list(int dir, bool gitdir, struct present *ret);
 
 #endif

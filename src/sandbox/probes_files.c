@@ -150,8 +150,8 @@ ATTACK(open_handle)
 
 /* ---- writing ------------------------------------------------------------------- */
 
-/* Tries a file without a name, which leaves nothing behind. Inside the sandbox, also tries a file
- * with a name. */
+/* Tries to make a file without a name, which leaves nothing behind. Inside the sandbox, also tries
+ * to make a file with a name. */
 static enum attack_result write_into(const struct prove_world *w, const char *dir,
                                      struct finding *f)
 {
@@ -311,7 +311,8 @@ ATTACK(grant_fifo)
 	return attack_worked(f, "made");
 }
 
-/* Makes the file and removes it again. If it exists, opens it for writing and never writes. */
+/* Makes the file and removes it again. If the file exists already, only opens it for writing, and
+ * never writes. */
 ATTACK(grant_executed)
 {
 	const char *dir = writable_dir(w);

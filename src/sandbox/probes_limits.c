@@ -23,10 +23,10 @@
 #define TRY_FILES     16384
 #define TRY_DISK_MB   256
 #define TRY_MEMORY_MB 1024
-#define BEYOND        8 /* how much more than the limit an attack takes */
+#define BEYOND        8 /* how many more than the limit an attack takes: processes, files or MiB */
 
-/* Returns true if the limit of core files is 1 and no attempt can change it. At any other limit the
- * kernel may start the program that core_pattern names. */
+/* Returns true if RLIMIT_CORE is 1 byte and no attempt can change it. At any other value the kernel
+ * may start the program that core_pattern names. */
 static bool core_stays_off(void)
 {
 	static const rlim_t TRIED[] = { 0, 4096, RLIM_INFINITY };
@@ -42,7 +42,7 @@ static bool core_stays_off(void)
 	return true;
 }
 
-/* The control crashes nothing, because a program of the host would receive the dump. */
+/* The control does not crash a process: a program of the host would receive the core dump. */
 ATTACK(core)
 {
 	struct rlimit r;
@@ -172,8 +172,8 @@ static bool machine_can_spare(uint64_t bytes)
 	return sysinfo(&si) == 0 && (uint64_t)si.freeram * si.mem_unit > bytes * 2;
 }
 
-/* Inside the sandbox, the cgroup, the watchdog or RLIMIT_DATA ends the attack. It waits one second,
- * so that the watchdog has time for a check. */
+/* Inside the sandbox, the cgroup, the watchdog or RLIMIT_DATA ends the attack. The attack waits one
+ * second, so that the watchdog has time for a check. */
 ATTACK(memory)
 {
 	size_t bytes = (size_t)(w->plan->res.memory_mb + BEYOND) << 20;

@@ -43,8 +43,8 @@ ATTACK(ping)
 	return try_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP, f);
 }
 
-/* True if a socket() call for that family reaches the kernel. Uses a type that does not exist, so
- * that no protocol module is loaded. */
+/* True if a socket() call for that family reaches the kernel. The call has a type that does not
+ * exist, so that the kernel loads no protocol module. */
 static bool family_reaches_kernel(int family)
 {
 	auto_fd fd = socket(family, BAD_TYPE, 0);

@@ -233,8 +233,8 @@ ATTACK(cap_set)
 	                 : attack_failed(f, "%s 0", a->arg);
 }
 
-/* The set can be emptied only with a capability. A sandbox without a user namespace does not have
- * it, so there no_new_privs counts as the defence. */
+/* Only a process with CAP_SETPCAP can empty the bounding set. A sandbox without a user namespace
+ * does not have it, so there no_new_privs counts as the defence. */
 ATTACK(cap_bounding)
 {
 	enum attack_result r = cap_set(a, w, f);
@@ -291,7 +291,7 @@ ATTACK(is_root)
 	return attack_failed(f, "uid %u, %lu outside", (unsigned)geteuid(), host);
 }
 
-/* Sets the limits that the target has already, so that nothing changes outside. */
+/* Sets the limits that the target has already, so that the control changes nothing. */
 ATTACK(set_limit)
 {
 	pid_t target = w->outside ? w->helper : 1;

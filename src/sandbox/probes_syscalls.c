@@ -2,9 +2,9 @@
  *
  * Most rows are a call with arguments that the kernel refuses before it does anything (a NULL
  * pointer, a bad flag, a bad fd). The kernel's own errno for such arguments shows that the call
- * reached the kernel. Outside it always does; inside, the filter refuses it first, with another
- * errno or with SIGSYS. So the control needs no privilege, and no row does harm, not even reboot:
- * its magic numbers are wrong. */
+ * reached the kernel. Outside, the call always reaches the kernel; inside, the filter refuses it
+ * first, with another errno or with SIGSYS. So the control needs no privilege, and no row does
+ * harm, not even reboot: its magic numbers are wrong. */
 #include "sandbox/prove.h"
 
 #include <errno.h>

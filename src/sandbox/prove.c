@@ -2,9 +2,9 @@
  *
  * Theory of operation. Decoys are planted outside (prove_world.c). Each attack is made twice:
  * outside, as a control in a forked child, and inside, by a payload that the finished sandbox runs
- * in place of the skill. Inside, each attack also has a process of its own, because the filter may
- * kill that. If the profile forbids fork, the payload makes the attacks itself; if one of them ends
- * the payload, a new sandbox continues with the next attack.
+ * in place of the skill. Inside, too, each attack runs in its own child process, because the filter
+ * may kill that process. If the profile forbids fork, the payload makes the attacks itself; if one
+ * of them ends the payload, a new sandbox continues with the next attack.
  *
  * The payload reports over a pipe in records of fixed size: one before each attack and one after
  * it. If the second record is missing, the attack did not return.
@@ -105,8 +105,8 @@ bool prove_reads_secret(const struct prove_world *w, int fd)
 
 /* ---- one attack --------------------------------------------------------------------- */
 
-/* Further values of prove_record.result, in the record before an attack: it is made in its own
- * process, or in the payload's. */
+/* Values of prove_record.result in the record that is sent before an attack. They say whether the
+ * attack runs in its own process (FORKED) or in the payload (IN_PROCESS). */
 enum { MARK_FORKED = 100, MARK_IN_PROCESS };
 
 struct prove_record {
@@ -163,9 +163,9 @@ struct prove_job {
 	size_t first;
 };
 
-/* For attacks that the payload makes itself: the record that is sent after a crash or a hang. The
- * filter's SIGSYS cannot be caught, so if the record after the attack is missing, the cause was
- * SIGSYS. */
+/* If the payload makes the attack itself: the record that on_crash() sends if the attack crashes or
+ * hangs. SIGSYS of the filter kills the process without a handler; so if no record follows the
+ * attack, the cause was SIGSYS. */
 static struct prove_record last_words;
 static int last_fd;
 
@@ -240,7 +240,7 @@ struct result {
 struct results {
 	struct result *v;
 	size_t n;
-	size_t started; /* number of started attacks: the last index plus one */
+	size_t started; /* the index of the last attack that was started, plus one */
 	bool open;      /* the attack that was started last has no result */
 	bool in_process;
 };
@@ -272,9 +272,9 @@ static void absorb_all(struct results *r, const char *data, size_t len)
 	}
 }
 
-/* The sandbox ended during an attack. If the payload made the attack itself, the filter ended it.
- * An attack in a process of its own should not end the sandbox, except if that is the expected
- * defence (may_end). */
+/* Fills the result of the last attack, during which the sandbox ended. If the payload made the
+ * attack itself, the filter has ended it. An attack in its own process should not end the sandbox,
+ * except if that is the expected defence (may_end). */
 static void close_open(struct results *r)
 {
 	size_t i = r->started - 1;
@@ -289,8 +289,8 @@ static void close_open(struct results *r)
 	r->open = false;
 }
 
-/* Makes the attacks inside, in as many sandboxes as needed. The plan's time limit is raised and its
- * terminal is not used: neither is under attack here. */
+/* Makes the attacks inside, in as many sandboxes as needed. The time limit is raised and no
+ * terminal is used, because no attack is directed at them. */
 static int attack_inside(const struct prove_world *w, struct results *r, struct ssb_error *err)
 {
 	struct run_request q = run_request_of(w->plan, (const int[3]){ -1, -1, -1 });
@@ -329,8 +329,8 @@ static _Noreturn void control_child(size_t index, struct prove_world *w, int fd)
 	w->out_fd = fd;
 	w->scratch = w->dir;
 	if (attack_at(index)->as_ns_root) {
-		/* If this fails, the control fails, and the attack is reported as one without a
-		 * control. */
+		/* If this call fails, the attack outside fails, too, and the report says that the
+		 * attack has no control. */
 		(void)probe_enter_userns(CONTROL_NS);
 	}
 	make_attack(index, w);

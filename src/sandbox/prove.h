@@ -33,21 +33,24 @@ struct finding {
 struct prove_world {
 	const struct ssb_plan *plan;
 	bool outside; /* this is the control */
-	int out_fd;   /* the pipe for findings: the only fd that may be open */
+	int out_fd;   /* the pipe for findings: the only fd that an attack may find open */
 
-	char secret[33];           /* contained in every decoy */
-	const char *secret_at;     /* its address in the supervisor and in the helper */
-	char env_token[256];       /* NAME=VALUE of a withheld variable of the caller; or "" */
-	char dir[PATH_MAX];        /* a new directory of the owner's */
-	char decoy[PATH_MAX + 16]; /* a 0600 file in it */
+	char secret[33]; /* the bytes that every decoy contains */
+	/* the address of `secret` in the memory of the supervisor and of the helper */
+	const char *secret_at;
+	/* a variable of the caller that the skill does not get, as NAME=VALUE; or "" */
+	char env_token[256];
+	char dir[PATH_MAX];        /* a new directory that belongs to the owner */
+	char decoy[PATH_MAX + 16]; /* a file in `dir` with mode 0600 */
 	dev_t decoy_dev;
 	ino_t decoy_ino;
 	_Alignas(8) unsigned char handle[256]; /* struct file_handle of the decoy */
 	bool have_handle;
-	const char *scratch;           /* where the skill can make files */
-	int low_fd;                    /* open on the decoy; every process inherits it */
-	int high_fd;                   /* the same file, with a number of 1024 or more; -1: none */
-	char unix_path[PATH_MAX + 16]; /* listening socket in dir */
+	const char *scratch; /* where the skill can make files */
+	int low_fd;          /* an open fd of the decoy, which every process inherits */
+	/* another fd of the decoy, with a number of 1024 or more; -1: none */
+	int high_fd;
+	char unix_path[PATH_MAX + 16]; /* path of a listening socket in `dir` */
 	int unix_fd;
 	char abstract[64]; /* listening abstract address, without the NUL */
 	int abstract_fd;
@@ -55,9 +58,9 @@ struct prove_world {
 	uint16_t tcp_port;
 	int shm_id;        /* SysV */
 	char shm_path[64]; /* in /dev/shm */
-	pid_t helper;      /* a sleeping process of the owner's */
+	pid_t helper;      /* a sleeping process of the owner */
 	char helper_comm[16];
-	volatile unsigned *helper_hits; /* shared memory: how many signals reached it */
+	volatile unsigned *helper_hits; /* in shared memory: how many signals reached the helper */
 	pid_t session;                  /* session id of the supervisor */
 	ino_t user_ns;                  /* its namespaces */
 	ino_t pid_ns;
@@ -71,9 +74,10 @@ struct attack {
 	enum attack_result (*run)(const struct attack *a, const struct prove_world *w,
 	                          struct finding *f);
 	const char *arg;
-	const struct probe_call *call; /* probes_syscalls.c; otherwise NULL */
+	/* only for the attacks of probes_syscalls.c; otherwise NULL */
+	const struct probe_call *call;
 	/* Bits: */
-	unsigned as_ns_root : 1; /* the control runs as root of a user namespace of its own */
+	unsigned as_ns_root : 1; /* the control runs as root of a new user namespace */
 	unsigned may_end : 1;    /* if SIGKILL ends the attack, the sandbox has defended itself */
 	unsigned not_permissive : 1; /* the permissive profile allows the attack on the skill's own
 	                                processes */

@@ -80,8 +80,8 @@ static int draw_secret(struct prove_world *w)
 	return 0;
 }
 
-/* Makes the directory in the owner's home, where the real secrets are; if the plan grants the home,
- * in another writable directory. */
+/* Makes the directory of the decoys in the owner's home, where the real secrets are. If the plan
+ * grants the home, makes it in another writable directory. */
 static int plant_dir(struct prove_world *w)
 {
 	for (size_t i = VIEW_ROWS + 1; i > 0; i--) {
@@ -265,8 +265,8 @@ static int plant_helper(struct prove_world *w, struct ssb_error *err)
 
 /* ---- the environment ---------------------------------------------------------------------- */
 
-/* setenv() does not reach /proc/PID/environ, so the token must be a variable that was in the
- * caller's environment at its start. The longest withheld one is chosen. */
+/* Chooses as token the longest variable that the plan withholds. It must have been in the
+ * environment when this process started, because setenv() does not change /proc/PID/environ. */
 static void choose_env_token(struct prove_world *w)
 {
 	static char text[64 * 1024];

@@ -129,8 +129,8 @@ static void pump_write(struct pump *p)
 		return;
 	}
 	if (w < 0) {
-		/* If the reader is gone, that is not an error. Other failures, such as a full disk,
-		 * are. */
+		/* EPIPE means that the reader is gone, which is not an error. Other failures, such
+		 * as a full disk, are errors. */
 		p->error = errno == EPIPE || errno == EIO ? 0 : errno;
 		p->len = 0;
 		pump_end(p);

@@ -45,7 +45,7 @@ struct pollfd pump_wants(const struct pump *p);
 /* Reads or writes once, if poll() reported in `revents` that this is possible. */
 void pump_turn(struct pump *p, short revents);
 
-/* True if all bytes were delivered, or the rest cannot be delivered any more. */
+/* True if all bytes were delivered, or if those that are left cannot be delivered. */
 bool pump_finished(const struct pump *p);
 
 /* Writes a last line that has no newline into the trace. */

@@ -1,6 +1,6 @@
-/* repo_config.c - reads git's settings on the host, as git would. They count even if the git
+/* repo_config.c - reads git's settings on the host, as git would. It reads them even if the git
  * directory lies outside of all grants. A skill may have written these files in an earlier run, so
- * they are not trusted: whatever they say, the only effect is that paths are held. */
+ * they are not trusted: whatever they contain, the only effect is that paths are held. */
 #include "sandbox/repo_config.h"
 
 #include <errno.h>
@@ -34,14 +34,14 @@ struct config_reading {
 	bool failed; /* `err` has the reason; if it is not filled: out of memory */
 };
 
-/* Ends the reading, because `path` matters and cannot be read. */
+/* Ends the reading with an error: `path` could name more paths to protect, and cannot be read. */
 static void stop_reading(struct config_reading *r, const char *path)
 {
 	(void)links_unread(path, r->err);
 	r->failed = true;
 }
 
-/* Does links_follow(). If it fails, notes why and returns NULL. */
+/* Calls links_follow(). If that fails, notes the reason and returns NULL. */
 static char *follow_path(struct config_reading *r, const char *path, bool *ret_there)
 {
 	char *real = links_follow(&r->found->links, r->plan, path, r->by_skill, ret_there);
@@ -54,7 +54,8 @@ static char *follow_path(struct config_reading *r, const char *path, bool *ret_t
 	return real;
 }
 
-/* True if links_follow() does not look at the path, or fails. */
+/* True if links_follow() fails, or does not examine the path because its file system may never
+ * answer. */
 static bool is_far(struct config_reading *r, const char *path)
 {
 	bool there = false;
@@ -223,8 +224,9 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 	return false;
 }
 
-/* Adds an absolute path that settings name, if the skill could write it. A directory of hooks that
- * the skill cannot write is added to found->hooks: the links in it matter. */
+/* Handles an absolute path from the settings. If the skill could write it, adds it to found->named.
+ * Otherwise adds a directory of hooks to found->hooks, because links in it may lead to files that
+ * the skill can write. */
 static void add_named(struct config_reading *r, const char *path, bool is_dir)
 {
 	static const char TOO_MANY[] = "git's settings in it name too many places";
@@ -277,9 +279,9 @@ static void add_from(struct config_reading *r, const char *dir, const char *path
 }
 
 /* An included file is relative to the file that includes it. A directory of hooks is relative to
- * the directory in which git runs the hooks: the top of the tree or, for a push, the git directory,
- * in which no other directory of hooks can be made. A directory of templates is relative to the
- * directory in which "git init" is started, which is not known. */
+ * the directory in which git runs the hooks: the top of the tree or, for a push, the git directory.
+ * In the git directory, no other directory of hooks can be made. A directory of templates is
+ * relative to the directory in which "git init" is started, which is not known. */
 static void take_path(struct config_reading *r, enum git_config_name name, const char *path)
 {
 	if (name == GIT_CONFIG_INCLUDE) {
@@ -328,7 +330,7 @@ static void take_home_path(struct config_reading *r, enum git_config_name name, 
 	}
 }
 
-/* Called for each path that a setting names, in the forms that git expands. */
+/* Called for each path in the settings. Expands the path as git does. */
 static void take_name(void *arg, enum git_config_name name, const char *value)
 {
 	static const char OPTIONAL[] = ":(optional)";

@@ -1,8 +1,8 @@
 /* repo_config.h - finds the files and directories that git's settings for one tree name.
  *
  * The settings can name a directory of hooks (core.hooksPath) and include other files
- * (include.path). The owner's git executes and reads these like .git/hooks and .git/config, so they
- * need the same protection. */
+ * (include.path). The owner's git executes such hooks like those in .git/hooks, and reads such
+ * files like .git/config. So they need the same protection. */
 #ifndef SANDBOX_REPO_CONFIG_H
 #define SANDBOX_REPO_CONFIG_H
 

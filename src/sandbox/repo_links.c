@@ -29,7 +29,7 @@ struct gitdir {
 	int fd; /* O_PATH: stays valid if the skill moves the directory */
 	char *path;
 	bool cut; /* before the run, not all of its names could be read */
-	/* Placeholders of another run existed before this run made its own. They were made at
+	/* Placeholders of another run exist, which is still active or was killed. They were made at
 	 * `since`. */
 	bool left;
 	struct timespec since;
@@ -43,9 +43,11 @@ struct repo_links {
 
 /* A walk through one git directory, breadth first, because git writes mostly near the top. */
 struct gitdir_walk {
-	struct repo_links *noting;     /* before the run: the list to which symlinks are added;
-	                                  after the run: NULL */
-	const struct repo_links *then; /* the git directories and the noted symlinks */
+	/* before the run: the list to which the walk adds symlinks; NULL after the run, when it
+	 * removes them */
+	struct repo_links *noting;
+	/* the git directories, and the symlinks that were noted before the run */
+	const struct repo_links *then;
 	size_t gitdir;
 	struct trace *trace;
 	struct buf queue; /* paths relative to the git directory, each with its NUL */
@@ -65,7 +67,7 @@ void repo_links_free(struct repo_links *l)
 	free(l);
 }
 
-/* Returns true if the walk must enter the directory `name` in `dir`: git opens files in it by name
+/* Returns true if the walk must enter the directory `name` in `dir`, because git opens files in it
  * for writing. Other directories at the top may be the worktree of a bare repository. Beneath
  * "objects" only "pack" and "info" are entered, because git puts objects in place by rename, which
  * follows no symlink. The skill cannot write to modules, hooks and info. */
@@ -140,8 +142,8 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	                                     .reason = REASON_PROTECTED });
 }
 
-/* Detects the placeholders of another run that is still active or whose supervisor was killed.
- * Symlinks that are newer than these placeholders were made by that run's skill. */
+/* Sets g->left if there are placeholders of another run, which is still active or whose supervisor
+ * was killed. Symlinks that are newer than these placeholders were made by that run's skill. */
 static void find_left(struct gitdir *g)
 {
 	struct stat st;
@@ -199,9 +201,10 @@ static void take_entry(struct gitdir_walk *l, int dir, const char *within, const
 	}
 }
 
-/* Opens a directory for reading. After the run, a directory that the skill has closed is made
- * readable first: git can write to names in a directory that it cannot list. The path ends in ".",
- * so that the open fails if the entries are not accessible. Returns -1 with errno. */
+/* Opens a directory for reading. After the run, if the skill has closed the directory, first makes
+ * it readable: git can write to files in a directory that it cannot list, so the walk must see
+ * them. The path ends in ".", so that the open fails if the entries are not accessible. Returns -1
+ * with errno. */
 static int open_walked(const struct gitdir_walk *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;
@@ -213,8 +216,8 @@ static int open_walked(const struct gitdir_walk *l, const char *path)
 	if (fd >= 0 || l->noting != NULL || errno != EACCES) {
 		return fd;
 	}
-	/* For the top itself the fd is used: while the directory is closed, even "." in it cannot
-	 * be opened. */
+	/* The top itself cannot be opened by name: while it is closed, even "." in it cannot be
+	 * opened. So its fd is used. */
 	auto_fd at = *path != '\0' ? file_openat2(top, path, O_PATH | O_DIRECTORY, IN_GITDIR)
 	                           : fcntl(top, F_DUPFD_CLOEXEC, 3);
 	if (at < 0 || fstat(at, &st) != 0) {

@@ -2,10 +2,10 @@
  * repositories.
  *
  * git writes through such symlinks (COMMIT_EDITMSG, logs/HEAD, FETCH_HEAD, worktrees) and deletes
- * their targets, which can lie anywhere in the home. The owner rarely has symlinks there. Those
- * that existed before the run stay; all others are removed when all processes of the skill have
- * ended. A symlink is recognized by its path and target, not by its time: the skill can move a
- * directory there that contains older symlinks. */
+ * their targets, which can lie anywhere in the home. The owner rarely has symlinks in a git
+ * directory. Symlinks that existed before the run stay; all others are removed when all processes
+ * of the skill have ended. A symlink is recognized by its path and target, not by its time: the
+ * skill can move a directory with older symlinks into a git directory. */
 #ifndef SANDBOX_REPO_LINKS_H
 #define SANDBOX_REPO_LINKS_H
 

@@ -28,10 +28,10 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0 || errno != ENOENT;
 }
 
-/* The repositories that earlier runs found, for kept_rows.h. A search is bounded, and a skill can
- * make so many names in one run that the next run no longer reaches the owner's repositories. So
- * repositories that were found once are visited first. The list is a file in the owner's state
- * directory, which no grant shows. */
+/* The repositories that earlier runs found, for kept_rows.h. A search examines a limited number of
+ * names. A skill can make so many names in one run that the search of the next run would not reach
+ * the owner's repositories. So repositories that were found once are visited first. The list is a
+ * file in the owner's state directory, which no grant shows. */
 static const struct kept_rows KNOWN = { "repositories", "list of known repositories", "mounts",
 	                                is_there };
 
@@ -122,8 +122,8 @@ static int warn_cut(struct string_list *to, const struct grant *g, const char *w
 		text = NULL;
 		return -1;
 	}
-	/* Add the text only once: if the sandbox is built a second time, without namespaces, it has
-	 * the same warnings. */
+	/* Add the text only once: if the sandbox is built a second time, without namespaces, the
+	 * search gives the same warnings again. */
 	return string_list_add_once(to, text, 8UL * MAX_GRANTS);
 }
 

@@ -20,8 +20,9 @@
 struct repo {
 	size_t grant; /* index into the plan's grants */
 	char *path;   /* relative to the grant's top; never "" unless `gitdir` */
-	bool gitdir; /* true: this is not a working tree but a git directory, which has the names of
-	                ".git/" directly in it */
+	/* true: `path` is not a working tree but a git directory, which directly contains the names
+	 * of ".git/" */
+	bool gitdir;
 	char *shared; /* only for a working tree: the git directory whose settings it uses, relative
 	                 to the grant's top; NULL: not known */
 };
@@ -31,7 +32,8 @@ struct named {
 	size_t grant; /* index into the plan's grants */
 	char *path;   /* relative to the grant's top; "" is the top */
 	bool is_dir;  /* true: a directory of hooks; false: a file of settings */
-	bool whole;   /* the directory of hooks is the top of the working tree, or above it */
+	/* the directory of hooks is the top of the working tree, or a directory above it */
+	bool whole;
 };
 
 struct repos {

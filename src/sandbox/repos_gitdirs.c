@@ -21,7 +21,7 @@
 
 #define POINTER_BYTES 4096U /* maximum size of a .git file or a commondir */
 
-/* A path in a grant, not necessarily in the grant that is searched. */
+/* A path in a grant. The grant need not be the one that is searched. */
 struct git_place {
 	size_t grant;
 	char *path; /* relative to the grant's top; owned; NULL: not in a grant */
@@ -33,7 +33,7 @@ static void place_done(struct git_place *p)
 }
 
 /* True if the path is protected already: it is the .git of a known tree (or of the grant's top), or
- * lies in its .git/modules, which is read-only as a whole. */
+ * it is or lies in the .git/modules of such a tree, which is read-only as a whole. */
 static bool in_known_git(const struct repos_search *s, size_t grant, const char *path)
 {
 	static const char *const WHOLE[] = { ".git", ".git/modules" };
@@ -109,8 +109,9 @@ static bool is_directory(struct repos_search *s, size_t grant, const char *path)
 	return fd >= 0;
 }
 
-/* Finds the directory that `to` names, relative to the directory `from`. Returns its place if it
- * lies in a writable grant; otherwise the path is NULL. Holds the links that it follows. */
+/* Finds the directory that `to` names, relative to the directory `from`, and holds the links on the
+ * way. If the directory lies in a writable grant, returns its place; otherwise returns a place
+ * whose path is NULL. */
 static struct git_place place_of(struct repos_search *s, const struct git_place *from,
                                  const char *to)
 {
@@ -135,7 +136,7 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	if (g == NULL || !grant_is_work(g)) {
 		return nowhere;
 	}
-	if (!there) { /* the skill could make it, or open it */
+	if (!there) { /* the skill could create the directory, or make it accessible */
 		errno = why;
 		if (why == EACCES) {
 			(void)links_unread(real, s->err);
@@ -154,8 +155,8 @@ static struct git_place place_of(struct repos_search *s, const struct git_place 
 	return found;
 }
 
-/* Adds the git directory that `to` names, relative to the directory `from`, and then the one that
- * its commondir names. Returns the last of them. */
+/* Adds the git directory that `to` names, relative to the directory `from`, and the git directory
+ * that the first one's commondir names. Returns the place of the last one that it added. */
 static struct git_place follow_pointer(struct repos_search *s, const struct git_place *from,
                                        const char *to)
 {
@@ -240,7 +241,7 @@ static void read_configs(struct repos_search *s, size_t n_trees)
 }
 
 /* Adds the git directories of a repository's worktrees: `gitdir`/worktrees/NAME. Each is a git
- * directory, even if its tree is not granted, and git can make further ones. If there are too many,
+ * directory, even if its tree is not granted, and git can make more of them. If there are too many,
  * or they cannot be listed, the whole directory "worktrees" becomes read-only. */
 static void hold_worktrees(struct repos_search *s, size_t grant, const char *gitdir)
 {
@@ -318,9 +319,9 @@ static int add_above(const struct ssb_plan *plan, const char *path, struct strin
  * that lie in a writable grant themselves are left out, because the search for repositories visits
  * them anyway.
  *
- * A repository around a grant has its settings, hooks and protected names outside of the grant, and
- * these may lead into the grant. The files in the grant that they lead to must be protected as if
- * the whole repository were granted. */
+ * The settings, hooks and protected names of a repository around a grant are outside of the grant,
+ * but may lead to files in the grant. These files must be protected as if the whole repository were
+ * granted. */
 static int list_around(const struct ssb_plan *plan, struct string_list *ret, struct ssb_error *err)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {

@@ -23,19 +23,20 @@ struct repos_search {
 	const struct ssb_plan *plan;
 	const struct prepared *of_run;
 	struct repos *found;
-	size_t most;      /* maximum number of repositories */
+	size_t most;      /* the most repositories that may be added */
 	size_t grant;     /* index of the plan's grant that is searched */
 	struct buf queue; /* directories to read: paths relative to the grant's top, each with its
 	                     NUL */
-	struct buf later; /* the same for directories of packages, which are read last */
+	struct buf later; /* directories of packages in the same form, which are read last */
 	bool in_packages;
 	size_t entries;
 	const struct budget *budget;
 	const char *cut; /* the reason why a part was not searched; NULL: all was searched */
-	const char *package_cut; /* the same for directories of packages */
+	/* the reason why a directory of packages was not searched; or NULL */
+	const char *package_cut;
 	struct ssb_error *err;
 	bool failed; /* `err` has the reason; if it is not filled: out of memory */
-	bool full;   /* too many directories are closed to the caller: not all could be held */
+	bool full;   /* there was no room to hold all directories that are closed to the caller */
 };
 
 static inline int repos_grant_fd(const struct repos_search *s, size_t grant)
@@ -51,10 +52,10 @@ void repos_add(struct repos_search *s, size_t grant, const char *path, bool gitd
 const char **repos_cut_of(struct repos_search *s);
 void repos_cut(struct repos_search *s, const char *why);
 
-/* Call it after a system call for `path` in a grant failed, with errno unchanged. A path that is
- * missing, a symlink, a socket or closed by another user is not a repository of the caller's and is
- * ignored. A mount in the grant, or a path that is too long, may contain a repository: the reason
- * is noted. After any other failure the run must not start: `failed` is set. */
+/* Call it after a system call for `path` in a grant failed, with errno unchanged. A path is ignored
+ * if it is missing, is a symlink or a socket, or is closed by another user: it is not a repository
+ * of the caller. A mount in the grant, or a path that is too long, may contain a repository: the
+ * reason is noted. After any other failure the run must not start: `failed` is set. */
 void repos_note_unread(struct repos_search *s, size_t grant, const char *path);
 
 /* The type (S_IFMT) of a name in the searched grant; 0: it does not exist. */

@@ -53,8 +53,8 @@ static bool is_packages(const char *name)
 	return i < ARRAY_LEN(NAMES);
 }
 
-/* One bit for each name that identifies a repository: ".git" for a tree, the other three for a bare
- * repository. */
+/* Bits for the names that identify a repository (mark_of()): ".git" for a tree; "HEAD", "objects"
+ * and "refs" together for a bare repository. */
 enum { MARK_TREE = 1, MARKS_BARE = 2 | 4 | 8 };
 
 static unsigned mark_of(const char *name)
@@ -68,8 +68,8 @@ static unsigned mark_of(const char *name)
 	return i < ARRAY_LEN(NAMES) ? 1U << i : 0;
 }
 
-/* Handles one entry of the directory `path`: adds it to the queue if it is a directory. Returns its
- * mark. */
+/* Handles one entry of the directory `path`: adds it to the queue if it is a directory. Returns the
+ * bit of its name (mark_of()). */
 static unsigned take_entry(struct repos_search *s, const char *path, const struct dirent64 *e)
 {
 	s->entries++;
@@ -124,8 +124,8 @@ static void keep_closed(struct repos_search *s, const char *path)
 	repos_hold_whole(s, whole);
 }
 
-/* Opens a directory for reading. The path ends in ".", so that the open fails if the entries are
- * not accessible: listing them is not enough. Returns -1 with errno. */
+/* Opens a directory for reading. The path ends in ".", so that the open fails if the directory can
+ * be listed, but its entries cannot be opened. Returns -1 with errno. */
 static int open_directory(const struct repos_search *s, const char *path)
 {
 	char within[PATH_MAX + 2];
@@ -170,8 +170,8 @@ static void visit_directory(struct repos_search *s, const char *path)
 	}
 }
 
-/* Adds the known repository at the path `known`, if it lies in the grant. A directory that leads to
- * it may have been closed since the last run. */
+/* Adds the known repository at the path `known`, if it lies in the grant. If a directory on the way
+ * was closed since the last run, handles that directory instead (keep_closed()). */
 static void take_known(struct repos_search *s, const char *known)
 {
 	const char *path = path_beneath(known, s->plan->grants[s->grant].path);

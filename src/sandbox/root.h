@@ -27,7 +27,8 @@ int root_overlay(int root_fd, int empty, int *tree);
 /* Mounts the object behind fd over itself, so that it cannot be renamed, removed or
  * replaced. With `read_only` its content cannot be changed either. */
 int root_pin(int fd, bool read_only);
-bool root_is_pinned(int fd); /* true if the object is a mount point, which cannot be moved */
+/* true if the object is a mount point, which cannot be moved or replaced */
+bool root_is_pinned(int fd);
 
 /* Creates the missing parents of `path` (relative to root) and then `path` itself, as an empty
  * directory or file, unless it exists. Follows no symlink. Returns 0, or -1 with errno. */

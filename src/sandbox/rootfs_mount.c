@@ -46,7 +46,8 @@ static int fail_rootfs(const struct ssb_plan *plan, struct ssb_error *err, const
 	                plan->rootfs.path);
 }
 
-/* Restricts the mounts of *tree and moves it to *ret_rootfs. On failure the caller keeps *tree. */
+/* Restricts the mounts of the tree and moves the fd *tree to *ret_rootfs. On failure the caller
+ * keeps it. */
 static int take_tree(const struct ssb_plan *plan, int *tree, int *ret_rootfs, struct ssb_error *err)
 {
 	if (*tree < 0 || mount_restrict(*tree, grants_attrs(&plan->rootfs), -1) != 0) {
@@ -73,7 +74,7 @@ int rootfs_collect(struct stage *s, struct ssb_error *err)
 	if (g->path == NULL || s->rootfs >= 0) {
 		return 0;
 	}
-	/* As for grants: open the path again, and check that it is the same object. */
+	/* As in grants_collect(): open the path again, and check that it is the same object. */
 	auto_fd fd = file_open_nosymlink(g->path, O_PATH | O_DIRECTORY);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return fail_rootfs(s->config->plan, err, "cannot open", "/");
@@ -184,8 +185,8 @@ static int collect_part(struct parts *p, const char *name, struct ssb_error *err
 	               : 0;
 }
 
-/* Handles each entry of the directory `name` ("" is the top). Directories are entered only where
- * the sandbox has files or mount points of its own. */
+/* Handles each entry of the directory `name` ("" is the top). Enters only directories in which the
+ * sandbox has files or mount points of its own. */
 static int parts_of(struct parts *p, const char *name, struct ssb_error *err)
 {
 	char from[PATH_MAX], below[PATH_MAX];

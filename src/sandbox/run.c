@@ -82,7 +82,7 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 		res->signal = SIGSYS;
 		res->exit_status = 128 + SIGSYS;
 	}
-	/* The OOM killer chose one process, and the skill then ended by itself. */
+	/* The OOM killer chose the skill's first process, and the run ended with it. */
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGKILL && r->cgroup != NULL &&
 	    cgroup_oom_kills(r->cgroup) > 0) {
 		res->end = SSB_END_MEMORY;
@@ -136,8 +136,8 @@ static void record_limits(const struct run *r, const struct pump pumps[3],
 	}
 }
 
-/* Checks the skill's files again at the end of the run: a skill that is too large to copy runs from
- * its own directory, where files can change. */
+/* Checks the skill's files again at the end of the run. A skill that is too large to copy runs from
+ * its own directory, where its files can change during the run. */
 static void record_still(struct run *r)
 {
 	struct ssb_error err = { 0 };
@@ -338,7 +338,7 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 	return 0;
 }
 
-/* True if the layer that failed needs namespaces and the owner accepted to run without it. */
+/* True if the layer that failed needs namespaces, and the owner accepted a run without them. */
 static bool may_go_without(const struct ssb_plan *plan, const struct ssb_error *err)
 {
 	int failed = err->code == SSB_E_LAYER ? plan_layer_from_name(err->where) : -1;

@@ -20,8 +20,8 @@
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
-/* If root starts the run, the skill gets a host uid of its own, which no account has and which is
- * different for every running supervisor. */
+/* If root starts the run, the skill gets a uid on the host that no account has, and that is
+ * different for each running supervisor. */
 #define HOST_UID_BASE 1610612736U /* 0x60000000, above the uids that distributions assign */
 #define INNER_ID      1000U
 
@@ -159,8 +159,8 @@ static bool owns_ids(uid_t uid, uid_t id)
 	return false;
 }
 
-/* Gives the pipes to the skill's uid: a program that opens /dev/stderr opens its pipe again, which
- * only the owner may do. */
+/* Makes the skill's uid the owner of the pipes: a program that opens /dev/stderr opens its pipe
+ * again, which only the owner of the pipe may do. */
 static void give_streams(const struct run *r, uid_t id)
 {
 	for (int i = 0; i < 3; i++) {
@@ -301,6 +301,7 @@ int run_start(struct run *r, struct ssb_error *err)
 	if (r->config.mapped_by_parent && r->config.namespaces && map_child(r, err) != 0) {
 		return -1;
 	}
-	/* This runs while the child builds the sandbox; the skill waits for MSG_GO. */
+	/* Note the symlinks while the child builds the sandbox. The skill cannot make any yet,
+	 * because it waits for MSG_GO. */
 	return repo_links_note(r->repo_links, r->prepared, err);
 }

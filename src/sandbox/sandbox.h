@@ -31,7 +31,7 @@ struct run_request {
 	int stdio[3];              /* -1: empty input, or discarded output */
 	uint64_t
 	        max_seconds; /* run_request_of() takes it from the plan; the caller may change it */
-	enum tty_mode tty;   /* from the plan, too; the caller may change it */
+	enum tty_mode tty;   /* run_request_of() takes it from the plan; the caller may change it */
 	int govern_fd;       /* see sandbox/govern.h; -1: no session governs the run */
 	/* Called right before the skill starts and again at the skill's end: returns -1 if the
 	 * skill's files are no longer the approved ones, see consent_still(). NULL: the files are
@@ -63,9 +63,9 @@ static inline void run_request_watch(struct run_request *q, struct ssb_watch wat
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
                 struct prepared *ret_prepared, struct ssb_error *err);
 
-/* A function that the skill's process calls inside the finished sandbox instead of execve, with its
- * own copy of the supervisor's memory. It returns the exit status. out_fd is a pipe to the
- * supervisor. */
+/* A function that the skill's process calls inside the finished sandbox instead of execve. It sees
+ * a copy of the supervisor's memory. out_fd is a pipe to the supervisor. The result is the exit
+ * status of the process. */
 typedef int (*sandbox_payload)(int out_fd, void *arg);
 
 /* Runs `payload` inside the finished sandbox of the plan. Appends its output on out_fd to `out`, up

@@ -18,7 +18,7 @@
 #include "os/clone.h"
 
 #define TIMER_SLACK_NS 50000UL /* the kernel's default */
-#define CHILD_TRIES    5000    /* init's child is looked for every ms, at most so often */
+#define CHILD_TRIES    5000    /* how often, every ms, init's child is looked for */
 
 /* From ioprio_get(2), for which there is no header. */
 #define IO_OF_PROCESS  1
@@ -30,7 +30,7 @@ int share_to_nice(uint64_t shares)
 	int nice = 0;
 
 	assert(shares > 0);
-	/* Each step of nice is a factor of about 1.25. */
+	/* Each step of nice changes the weight by a factor of about 1.25. */
 	for (double weight = 1024; nice < 19 && (double)shares < weight * 0.9; nice++) {
 		weight /= 1.25;
 	}

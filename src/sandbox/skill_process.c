@@ -32,9 +32,9 @@ static int fail_self_test(const char *leak, struct ssb_error *err)
 	                               "%s; the skill was not started", leak);
 }
 
-/* Self-test: tries some actions that the layers must forbid, except layers that the owner gave up.
- * It must run before the filter is loaded: the filter would refuse the calls first, and the other
- * layers would not be tested. */
+/* Self-test: tries some actions that the layers must forbid. Skips layers that the owner gave up
+ * (--best-effort). It must run before the filter is loaded: the filter would refuse the calls
+ * first, and the other layers would not be tested. */
 int skill_try_walls(struct stage *s, struct ssb_error *err)
 {
 	const struct layer_report *r = s->reports;
@@ -112,9 +112,9 @@ static bool next_file(const char **path, const char *name, char ret[PATH_MAX])
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* Sets s->path: the rest of PATH from the first directory that has the program, or all of PATH if
- * none has it. It must run before the filter is loaded: with the filter, each failing execve would
- * ask the supervisor. */
+/* Sets s->path to the rest of PATH that begins with the first directory that contains the program,
+ * or to all of PATH if none contains it. This saves failing execve calls: once the filter is
+ * loaded, each one would have to wait for the supervisor. So it must run before that. */
 int skill_find_program(struct stage *s, struct ssb_error *err)
 {
 	char **env = skill_env(s);
@@ -205,8 +205,8 @@ int skill_open_pty(struct stage *s, struct ssb_error *err)
 	return place_streams(s, err);
 }
 
-/* Reads the address of the arguments from fields 48 and 49 of /proc/self/stat, the only reliable
- * source. If that fails, both values are 0. */
+/* Reads the address of the command line in memory from fields 48 and 49 of /proc/self/stat, the
+ * only reliable source. If that fails, returns an address and length of 0. */
 static struct arguments find_arguments(void)
 {
 	static const struct arguments none = { 0, 0 };
@@ -230,7 +230,8 @@ static struct arguments find_arguments(void)
 	return start != 0 && end > start ? (struct arguments){ start, end - start } : none;
 }
 
-/* Tells init that it may enter the namespaces of this process, and the address of the arguments. */
+/* Sends init the address of the arguments. The message also means that init may enter the
+ * namespaces of this process. */
 int skill_tell_init(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
@@ -241,7 +242,7 @@ int skill_tell_init(struct stage *s, struct ssb_error *err)
 	return 0;
 }
 
-/* Does most of the work of layer_caps() while init builds the view. */
+/* Does most of the work of layer_caps() early, while init builds the view. */
 int skill_unbind_caps(struct stage *s, struct ssb_error *err)
 {
 	(void)err;
@@ -339,9 +340,9 @@ int skill_leave_caller(struct stage *s, struct ssb_error *err)
 	return s->config->pty ? 0 : place_streams(s, err);
 }
 
-/* Closes the directories of the host that were open for building the layers. execve would close
- * them too late: it first follows the paths of the program and of its interpreter, which could lead
- * through /proc/self/fd into these directories. */
+/* Closes the directories of the host that were opened to build the layers. They are CLOEXEC, but
+ * execve closes them too late: it first follows the paths of the program and of its interpreter,
+ * which could lead through /proc/self/fd into these directories. */
 int skill_close_others(struct stage *s, struct ssb_error *err)
 {
 	const int kept[] = { s->ctl, s->meet, s->config->exec_fd, s->config->payload_fd };

@@ -1,6 +1,7 @@
 /* snapshot_tree.c - copies a directory to a private tmpfs, up to a limit, for file systems that
- * cannot be idmapped. It contains files, directories and symlinks; sockets, FIFOs and devices are
- * left out. Every uid can read the copy, but it is mounted (read-only) into only one sandbox. */
+ * cannot be idmapped. The copy contains files, directories and symlinks; sockets, FIFOs and devices
+ * are left out. Every uid can read the copy, but it is mounted (read-only) into only one
+ * sandbox. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -67,7 +68,8 @@ static int copy_file(struct snapshot *s, int from_dir, const char *name, int to_
 	if (to < 0) {
 		return fail_snapshot(err, s, "cannot create a file");
 	}
-	/* Copies at most the counted bytes, even if the file grows meanwhile. */
+	/* Copy at most as many bytes as were counted for the limit, even if the file grows
+	 * meanwhile. */
 	for (off_t left = st.st_size; left > 0;) {
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
 		if (n < 0) {

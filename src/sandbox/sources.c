@@ -42,8 +42,8 @@ static int hold_namespace(void *unused)
 
 /* Makes a user namespace that maps uid:gid of a file system to host_uid:host_gid. Returns an fd
  * that keeps it alive, or -1 with errno. The process that makes the namespace shares the
- * supervisor's memory, because copying that and freeing the copy would take longer than everything
- * else here. */
+ * supervisor's memory, because copying the memory, and freeing the copy, would take longer than
+ * everything else in this function. */
 static int idmap_userns(uid_t uid, gid_t gid, uid_t host_uid, gid_t host_gid)
 {
 	alignas(16) char stack[HOLDER_STACK];
@@ -98,8 +98,8 @@ static int source_fallback(const struct grant *g, struct mount_source *src, stru
 }
 
 /* Adds the host's mount at `point`, beneath the read grant `g`, as a source. If the mount cannot be
- * opened, it is left out: the skill could not read it anyway. A kernel file system is masked,
- * because it must be granted by name; a grant of "/" contains some. */
+ * opened, it is left out: the skill could not read it anyway. A kernel file system must be granted
+ * by name. If `g` merely contains one, as a grant of "/" does, it is masked. */
 static int submount_add(struct stage_config *config, const struct grant *g, const char *point,
                         struct ssb_error *err)
 {
@@ -147,8 +147,8 @@ static const struct grant *grant_above(const struct ssb_plan *plan, const char *
 	return found;
 }
 
-/* True if a cover hides the mount at `point`: it lies in a covered place, and no grant names
- * anything there. */
+/* True if a cover hides the mount at `point`: the mount lies in a covered place, and `g` does
+ * not. */
 static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const char *point)
 {
 	for (size_t i = 0; i < plan->n_covers; i++) {
@@ -291,8 +291,9 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
 		if (config->sources[i].mask || g->scratch) {
 			continue;
 		}
-		/* If only the manifest asks to read a path and the owner did not name it, the skill
-		 * gets the permissions of "others", so that a mode of 0600 denies access. */
+		/* If only the manifest asks to read a path, and the owner neither named it nor
+		 * approved the skill, the skill gets the permissions of "others" for it. So it
+		 * cannot read files with mode 0600. */
 		bool unasked = g->unasked && config->plan->approved == NULL;
 		if (g->kind != GRANT_FILES || unasked) {
 			if (source_as_is(&config->sources[i], err) != 0) {

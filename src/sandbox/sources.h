@@ -12,14 +12,15 @@
 /* Fills config->sources from the plan. An overlay does not show the mounts beneath a directory, so
  * the host's mounts under a read grant become sources of their own, with the same permission. */
 int sources_init(struct stage_config *config, struct ssb_error *err);
-void sources_close(struct stage_config *config); /* closes the trees; call it after the clone,
-                                                    because only the child needs them */
+/* closes the supervisor's fds of the trees; call it after the clone, because only the child needs
+ * them */
+void sources_close(struct stage_config *config);
 void sources_done(struct stage_config *config);
 
-/* Call it if root started the run and the skill has a host uid of its own. Each source becomes a
- * tree in which the owner of the granted object, and no other user, appears as that uid. If a file
- * system does not support id mapping, a read grant becomes a read-only snapshot, and a write grant
- * makes the run fail. */
+/* Call it if root started the run, so that the skill has its own uid on the host. Each source
+ * becomes a tree in which files of the owner of the granted object appear as files of that uid, and
+ * files of other users as files of nobody. If a file system does not support id mapping, a read
+ * grant becomes a read-only snapshot, and a write grant makes the run fail. */
 int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
                   struct ssb_error *err);
 
@@ -37,8 +38,8 @@ bool placeholders_is_open(const struct stat *st);     /* decided by mode: HOLD_P
 bool placeholders_is_link(int dir, const char *name); /* decided by its target */
 int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run,
                       const struct repos *repos, struct placeholders **ret, struct ssb_error *err);
-/* Adds a placeholder for `path`, which is relative to the grant and missing, and which a symlink
- * leads to. Returns 0, or -1 with errno. */
+/* Adds a placeholder for `path`, the missing target of a symlink; it is relative to the grant.
+ * Returns 0, or -1 with errno. */
 int placeholders_add(struct placeholders *p, int grant_fd, const char *path, bool is_dir);
 void placeholders_remove(struct placeholders *p); /* frees `p`, too; accepts NULL */
 /* Returns true if the skill has made a bare repository, and writes its directory to `ret_dir`. A

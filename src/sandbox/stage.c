@@ -16,8 +16,8 @@
  *            └──── go (cgroup, limits) ────►
  *                                        limits, self-test, execve
  *
- * The process that reaches the meeting point first detaches the old root, because the kernel needs
- * some time for that.
+ * Whichever process reaches MEET first detaches the old root: the kernel needs some time for that,
+ * and the other process is still busy.
  *
  * Landlock comes after all mounts, because it forbids them. The filter comes after Landlock, so
  * that it need not allow the set-up. Only the limits come later, because every process may lower
@@ -50,13 +50,13 @@
 enum stage_phase {
 	BUILD,   /* make the namespaces and the view */
 	MEET,    /* each process takes over what the other has built */
-	CONFINE, /* give up the authority that building needed */
+	CONFINE, /* give up the rights that were needed for building */
 	START,   /* the record is on disk: set the limits, test the filter, start the skill */
 };
 
 enum step_when { ALWAYS, WITH_NAMESPACES };
 
-#define NO_LAYER LAYER_COUNT /* a step that has no report of its own */
+#define NO_LAYER LAYER_COUNT /* the step is not a layer, and has no report of its own */
 
 struct stage_step {
 	enum stage_phase phase;
@@ -71,7 +71,8 @@ static int init_listen(struct stage *s, struct ssb_error *err);
 static int init_start_skill(struct stage *s, struct ssb_error *err);
 
 static const struct stage_step STEPS[] = {
-	{ BUILD, BY_SKILL, LAYER_NET, WITH_NAMESPACES, layer_net }, /* makes the namespaces */
+	/* also makes the other namespaces */
+	{ BUILD, BY_SKILL, LAYER_NET, WITH_NAMESPACES, layer_net },
 	{ BUILD, BY_SKILL, LAYER_ENV, ALWAYS, layer_env },
 	{ BUILD, BY_SKILL, NO_LAYER, ALWAYS, skill_tell_init },
 	{ BUILD, BY_SKILL, NO_LAYER, WITH_NAMESPACES, layer_loopback },
@@ -198,7 +199,7 @@ static int stage_without_namespaces(struct stage *s, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LAYER, errno, "userns", "cannot become a subreaper");
 	}
 	if (!s->config->mapped_by_parent) {
-		/* An ordinary user has no capabilities; root of a container drops them. */
+		/* Drop the capabilities of root in a container; an ordinary user has none. */
 		return caps_none(false) || caps_drop(0) == 0
 		               ? 0
 		               : ssb_fail(err, SSB_E_LAYER, errno, "caps",
@@ -248,8 +249,8 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 	               : 0;
 }
 
-/* Makes the listening sockets of the sandbox's network and sends them to the supervisor, for the
- * broker. */
+/* Makes the listening sockets of the sandbox's network, and sends them to the supervisor, which
+ * gives them to the broker. */
 static int init_listen(struct stage *s, struct ssb_error *err)
 {
 	static struct listeners l;
@@ -357,8 +358,8 @@ _Noreturn void stage_main(const struct stage_config *config)
 	}
 	(void)close(meet[1]);
 	s->meet = meet[0];
-	/* Let the skill's process run first. If there are not enough cores, the supervisor should
-	 * wait, because it waits for the disk anyway. */
+	/* Let the skill's process run first. If there are not enough cores for all, the supervisor
+	 * is the one that should be delayed, because it has to wait for the disk anyway. */
 	(void)sched_yield();
 	stage_take_steps(s, BY_INIT);
 	init_main(s, skill);

@@ -30,14 +30,15 @@
 
 /* One thing to mount into the view: a grant, a host mount beneath a grant, or a cover. */
 struct mount_source {
-	struct grant grant; /* borrows the run's strings and fd; with `submount` it owns path,
-	                       target and fd */
-	bool submount;      /* a host mount beneath a read grant */
-	int tree;           /* a prepared (idmapped, snapshot) tree, or -1: the child clones it */
-	bool ready;         /* the tree is already a private copy and needs no overlay */
-	bool mask;  /* the skill finds nothing there: a cover, or a kernel file system beneath a
-	               grant */
-	size_t nth; /* index of the plan's grant, unless `submount` or `mask` */
+	/* borrows the strings and fd of the run's grant; if `submount`, it owns path, target and
+	 * fd */
+	struct grant grant;
+	bool submount; /* a host mount beneath a read grant */
+	int tree;      /* a prepared (idmapped, snapshot) tree, or -1: the child clones it */
+	bool ready;    /* `tree` is a private copy already, and needs no overlay */
+	bool mask;     /* the skill finds nothing there: a cover, or a kernel file system beneath a
+	                  grant */
+	size_t nth;    /* index of the plan's grant, unless `submount` or `mask` */
 };
 
 /* Filled by the supervisor; constant after the clone. */
@@ -53,15 +54,15 @@ struct stage_config {
 	                              writable */
 	int rootfs;                /* a tree of plan->rootfs that root has opened, or -1 */
 	int ctl;                   /* the child's end of the socket to the supervisor */
-	int stdio[3];              /* the skill's ends; unused with a pty */
+	int stdio[3];              /* the skill's ends of the streams; unused with a pty */
 	bool pty;
 	bool namespaces;       /* false: the run uses the fallback of --best-effort userns */
 	bool mapped_by_parent; /* root started the run: the child waits for its id maps */
-	uid_t uid;             /* inside the sandbox */
+	uid_t uid;             /* the skill's uid inside the sandbox */
 	gid_t gid;
 	uid_t outer_uid; /* the caller's uid in the parent user namespace */
 	gid_t outer_gid;
-	bool observe;      /* the supervisor wants to see the skill's calls */
+	bool observe;      /* the skill's calls are reported to the supervisor's observer */
 	bool governed;     /* the supervisor may ask init to stop every process */
 	bool unix_sockets; /* the plan allows unix sockets; a layer may still withdraw them */
 	/* Without namespaces (fallback.h), these replace the plan's own values: */
@@ -77,8 +78,8 @@ struct stage_config {
 	int exec_fd; /* execve closes it, and so tells the supervisor */
 };
 
-/* The address of skillsandbox's own command line in memory. Each process of the sandbox has a copy,
- * which the skill could read in /proc/1/cmdline. */
+/* The address in memory of skillsandbox's own command line. Each process of the sandbox has a copy
+ * of the command line, which must be wiped: the skill could read it in /proc/1/cmdline. */
 struct arguments {
 	uintptr_t start;
 	size_t len;
@@ -87,34 +88,35 @@ struct arguments {
 /* The state of one process: init and the skill's process have one each. */
 struct stage {
 	const struct stage_config *config;
-	int ctl;      /* this process's end of the socket to the supervisor */
+	int ctl;      /* the child's end of the socket to the supervisor */
 	int meet;     /* this process's end of the socket between init and the skill's process */
 	int stdio[3]; /* the streams of the skill's process */
 	int skill_pidfd;
 	int rootfs;      /* config->rootfs, or the tree that init has opened */
 	int empty;       /* a directory of the view that is always empty, or -1 */
 	int scratch;     /* the private tmpfs; the watchdog measures it */
-	size_t left_out; /* parts of "/" that cannot be shown */
+	size_t left_out; /* how many parts of "/" init could not show */
 	bool unix_sockets;
-	bool watchdog;              /* there is no cgroup: init sums the memory */
-	bool nice;                  /* no cpu controller: the share becomes a nice value */
-	bool unbound;               /* caps_unbound() was called */
-	bool core_piped;            /* a program of the host may get core dumps */
-	struct arguments arguments; /* found by the skill's process */
+	bool watchdog; /* there is no cgroup: init sums the memory */
+	bool nice;     /* no cpu controller: the share becomes a nice value */
+	bool unbound;  /* caps_unbound() was called */
+	/* core dumps could not be turned off: a program of the host may get them */
+	bool core_piped;
+	struct arguments arguments; /* find_arguments() of the skill's process finds it */
 	const char *path;           /* PATH for the program, see skill_find_program() */
 	struct layer_report reports[LAYER_COUNT];
 };
 
-/* The kinds of messages on ctl. From child to supervisor: */
+/* The kinds of messages on ctl. First those from the child to the supervisor: */
 enum msg_kind {
 	MSG_FAILED,    /* struct ssb_error: a layer or execve failed */
 	MSG_PTY,       /* with the fd of the pty's master */
-	MSG_LISTENERS, /* with sockets of the sandbox's network, for the broker */
+	MSG_LISTENERS, /* with listening sockets of the sandbox's network, which the broker uses */
 	MSG_LISTENER,  /* the number of the sender's seccomp notification fd */
 	MSG_STARTED,   /* the layer reports; execve is next */
 	MSG_ENDED,     /* how the skill's first process ended */
-	MSG_STANDS,    /* every process has stopped, as MSG_PAUSE asked */
-	/* from supervisor to child: */
+	MSG_STANDS,    /* the answer to MSG_PAUSE: every process has stopped */
+	/* Messages from the supervisor to the child: */
 	MSG_MAPPED, /* id maps are written */
 	MSG_GO,     /* the run record is on disk: the skill may start. With the fds by which the
 	               processes join the run's cgroup */
@@ -197,8 +199,8 @@ struct msg stage_wait(const struct stage *s, enum msg_kind kind, struct msg_fds 
  * the skill might find them. */
 void stage_wipe_memory(const struct arguments *args);
 
-/* These steps are layers. Each is applied completely or fails, and its report says how it was
- * applied. */
+/* The following steps are layers. Each layer is applied completely or fails, and its report says
+ * how it was applied. */
 int layer_userns(struct stage *s, struct ssb_error *err);
 int layer_net(struct stage *s, struct ssb_error *err);
 int layer_mounts(struct stage *s, struct ssb_error *err);
@@ -214,7 +216,8 @@ int layer_loopback(struct stage *s, struct ssb_error *err);
 /* Takes the uid and gid inside the sandbox. The id maps must be written before. Each process must
  * call it for itself. */
 int layer_take_ids(const struct stage *s, struct ssb_error *err);
-/* Detaches the old root and makes the new one read-only. One of the two processes calls it. */
+/* Detaches the old root and makes the new one read-only. Only one of the two processes calls it,
+ * the one that is first at MEET. */
 int layer_seal_mounts(struct ssb_error *err);
 /* Turns core dumps off by a limit of 1 byte: at this limit the kernel neither writes a file nor
  * starts a program that receives core dumps. It must come before the filter, which then keeps the
@@ -250,7 +253,8 @@ void init_keep_thaw(int fd); /* takes fd, with which init thaws processes */
  * reports to the supervisor. Never returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);
 
-/* Returns the filter that decides about system calls, whether they are observed or not. */
+/* Returns the filter that decides which system calls are allowed. It is the same whether the calls
+ * are observed or not. */
 const struct seccomp_blob *stage_filter(const struct stage_config *config, bool unix_sockets);
 
 /* The plan's root file system (rootfs_mount.c). All three functions do nothing if the plan has
@@ -269,9 +273,10 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
  * new root, and grants_attach() after it. */
 int grants_collect(struct stage *s, struct ssb_error *err);
 int grants_attach(struct stage *s, int root_fd, struct ssb_error *err);
-/* Both functions need a source that is mounted already (grants_hold.c). grants_protect() makes the
- * protected names at the top of the grant and in each of its repositories read-only. grants_hold()
- * holds the files in the grant that protected names lead to. */
+/* Both functions work on source `i`, which must be mounted already (grants_hold.c).
+ * grants_protect() makes the protected names at the top of the grant and in each of its
+ * repositories read-only. grants_hold() holds the files in the grant that protected names lead
+ * to. */
 int grants_protect(const struct stage *s, size_t i, int root_fd, struct ssb_error *err);
 int grants_hold(const struct stage *s, size_t i, struct ssb_error *err);
 

@@ -15,8 +15,9 @@
  * running. Each generation takes 9 KiB of the stack. */
 #define MAX_DEPTH 400
 
-/* True if SIGSTOP is pending for a thread that cannot receive it now, as in vfork(). Such a thread
- * counts as stopped: it will stop before it runs any more code of the program. */
+/* True if SIGSTOP is pending for the thread. A thread in vfork(), for example, cannot receive the
+ * signal now. It counts as stopped, because it will stop before it runs any more code of the
+ * program. */
 static bool stop_pends(const struct watchdog *w, pid_t task)
 {
 	static const char *const SETS[] = { "SigPnd:", "ShdPnd:" };
@@ -118,7 +119,7 @@ static bool visit_children(struct watchdog *w, int dir_fd, int task, void *arg)
 	return true;
 }
 
-/* Like watchdog_open(). If it fails for another reason than that the process is gone (too few fds,
+/* Like watchdog_open(). If the open fails although the process exists (because of too few fds,
  * say), the process counts as running. */
 static int open_of(const struct watchdog *w, pid_t pid, const char *name, int flags, struct tree *t)
 {
@@ -128,7 +129,8 @@ static int open_of(const struct watchdog *w, pid_t pid, const char *name, int fl
 	return fd;
 }
 
-/* Walks the children of one thread; `task` 0: of all threads. */
+/* Walks the children of the thread `task`. If `task` is 0, walks the children of all threads of the
+ * process. */
 static void walk_children(struct watchdog *w, pid_t pid, pid_t task, struct tree *t)
 {
 	char name[40], text[256];
@@ -170,7 +172,7 @@ void still_signal(struct watchdog *w, bool namespaces, int sig)
 	struct tree t = { .sig = sig };
 
 	if (namespaces) {
-		(void)kill(-1, sig); /* all except init, in one step of the kernel */
+		(void)kill(-1, sig); /* to all processes except init, in one step of the kernel */
 	} else {
 		walk_children(w, w->self, 0, &t);
 	}

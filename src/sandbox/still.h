@@ -1,9 +1,9 @@
 /* still.h - keeps every process of the sandbox stopped, by signals.
  *
- * Used if no control group can be frozen. Runs in init, without heap. One SIGSTOP to all is not
- * enough: a process that has not stopped yet can send SIGCONT to another, and a timer can send it
- * later. So init checks every thread until two checks in a row have found all of them stopped, and
- * continues to check while they must stay stopped. */
+ * Used if no control group can be frozen. Runs in init, without heap. One SIGSTOP to all processes
+ * is not enough: a process that has not stopped yet can send SIGCONT to a stopped one, and a timer
+ * can send SIGCONT later. So init checks every thread until two checks in a row have found all of
+ * them stopped, and continues to check while they must stay stopped. */
 #ifndef SANDBOX_STILL_H
 #define SANDBOX_STILL_H
 

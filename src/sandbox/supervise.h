@@ -18,7 +18,8 @@ struct run {
 	const struct run_request *request;
 	const struct ssb_plan *plan; /* request->plan */
 	const struct owner *owner;   /* NULL: no trace is written */
-	struct prepared *prepared;   /* borrowed; both attempts use it */
+	/* borrowed; the attempt with namespaces and the one without both use it */
+	struct prepared *prepared;
 	struct trace *trace;
 	uint64_t start_us;
 	struct stage_config config;
@@ -36,18 +37,18 @@ struct run {
 	struct placeholders *placeholders;
 	struct repo_links *repo_links;
 	struct cgroup *cgroup;
-	pid_t pid; /* init, as the host sees it */
+	pid_t pid; /* init's pid on the host */
 	int pidfd;
-	int ctl;       /* the supervisor's end */
-	int master;    /* of the pty, or -1 */
-	int oom;       /* eventfd of cgroup v1, or -1 */
+	int ctl;       /* the supervisor's end of the socket to the child */
+	int master;    /* the master of the pty, or -1 */
+	int oom;       /* eventfd on which cgroup v1 reports an OOM kill, or -1 */
 	int thaw;      /* cgroup_thaw_fd(), or -1 */
 	int exec_pipe; /* end of file when the skill's execve succeeds or its process ends */
-	int pipes[3];  /* the supervisor's ends */
+	int pipes[3];  /* the supervisor's ends of the streams */
 	bool started;  /* all layers are applied; execve is next */
 	bool ended;    /* the skill's first process has ended */
 	bool dead;     /* every process has ended */
-	bool killed;   /* every process has ended or is about to: start nothing new */
+	bool killed;   /* run_kill() was called, or every process has ended: start nothing new */
 	int wstatus;
 	enum end_cause cause;
 	uint64_t memory;
@@ -61,8 +62,9 @@ struct run {
 	int canceled;       /* the signal that asked the supervisor to stop; 0: none */
 	struct marks seen;  /* filled by request->still */
 	struct ssb_error failure;
-	bool follows; /* `failure` is only a consequence: another process has ended, and its own
-	               * error is still to be read */
+	/* `failure` only follows from the end of another process, whose own error is still to be
+	 * read */
+	bool follows;
 };
 
 void run_init(struct run *r, const struct run_request *q, const struct owner *owner,

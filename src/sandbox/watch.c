@@ -21,7 +21,7 @@
 #include "sandbox/share.h"
 #include "sandbox/supervise.h"
 
-/* How long a skill may take to stop after it was asked to. */
+/* How long a skill may take to end after it got a signal that asks for it. */
 #define GRACE_MS 2000
 
 /* How long after the start the digests are computed. */
@@ -105,8 +105,8 @@ static int send_go(struct run *r, struct ssb_error *err)
 		 * would wait for ever, so end it. */
 		run_kill(r);
 	}
-	/* Do the following work only now, when it delays nothing: the child is still building, and
-	 * the skill's first execve waits for the observer's answer. */
+	/* Do the following work only now. It delays nothing: the child is still building the
+	 * sandbox, and the skill's first execve must wait for the observer anyway. */
 	if (r->trace != NULL) {
 		trace_place(r->trace);
 	}
@@ -172,7 +172,7 @@ static bool is_guarded(void *arg, const struct address *to)
 /* Starts the observer. From now on the skill's calls wait for it. */
 static void take_listener(struct run *r, const struct msg *m, pid_t from)
 {
-	/* Judge calls by the filter that was loaded, which may not be the planned one. */
+	/* Judge calls by the filter that was really loaded: it may differ from the planned one. */
 	r->unix_sockets = r->config.unix_sockets && m->listener.unix_sockets;
 	const struct observer_setup setup = {
 		.plan = r->plan,
@@ -191,7 +191,7 @@ static void take_listener(struct run *r, const struct msg *m, pid_t from)
 	};
 
 	if (r->killed) {
-		return; /* the message was sent before the child was killed */
+		return; /* an old message, which was sent before the child was killed */
 	}
 	if (r->observer != NULL || observer_new(&setup, &r->observer, &r->failure) != 0 ||
 	    observer_attach(r->observer, from, m->listener.number, &r->failure) != 0) {
@@ -285,7 +285,7 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 		return;
 	}
 	if (r->ended || r->dead) {
-		r->gave_up = true; /* only output is left, and its reader is gone */
+		r->gave_up = true; /* only output is left to deliver: the signal ends that, too */
 		return;
 	}
 	if (r->canceled != 0) {
@@ -362,8 +362,8 @@ static void keep_time(struct run *r, uint64_t *kill_at)
 		*kill_at = 0;
 	}
 	if (r->deadline != 0 && now >= r->deadline) {
-		/* Normally init enforces the time limit. This is a second check, in case that init
-		 * was stopped or that the reader of the output does not read. */
+		/* Normally init enforces the time limit. This is a second check. It is needed if
+		 * init was stopped, or if the reader of the output does not read. */
 		r->cause = CAUSE_TIME;
 		r->gave_up = r->ended;
 		r->deadline = 0;
@@ -386,7 +386,7 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
 	if (r->config.pty && r->master < 0) {
-		p[AT_PUMPS].fd = -1; /* typed input waits for the terminal */
+		p[AT_PUMPS].fd = -1; /* do not read typed input before the terminal exists */
 	}
 	uint64_t due =
 	        next_due(next_due(kill_at, r->deadline), r->ended || r->dead ? 0 : r->share_at);
@@ -444,13 +444,14 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 	if (p[AT_OBSERVER].revents != 0) {
 		observer_turn(r->observer, (p[AT_OBSERVER].revents & POLLIN) != 0);
 	}
-	/* Write the observed calls before the output and the connections that followed from
-	 * them. */
+	/* The observed calls must be in the trace before the output and the connections that they
+	 * caused. */
 	if ((p[AT_EGRESS].revents | p[AT_PUMPS + 1].revents | p[AT_PUMPS + 2].revents) != 0) {
 		observer_write(r->observer);
 	}
 	keep_time(r, kill_at);
-	/* Read all messages: a failure must be known before its consequences are handled. */
+	/* Read all messages of the child: its failure must be known before the consequences of the
+	 * failure are handled. */
 	while (p[AT_CTL].revents != 0 && r->ctl >= 0) {
 		hear_child(r, pumps);
 		p[AT_CTL].revents = 0;
@@ -505,13 +506,13 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
 		take_turn(r, pumps, sig_fd, &kill_at);
 		if (r->dead) {
-			/* no process reads the input any more */
+			/* no process is left that could read the input */
 			pumps[0].from = -1;
 			pumps[0].len = 0;
 		}
 	}
 	if (governed_killed(r) != NULL) {
-		return 0; /* other failures are only consequences of that */
+		return 0; /* other failures only follow from the governor's kill */
 	}
 	if (r->failure.code != SSB_OK) {
 		*err = r->failure;

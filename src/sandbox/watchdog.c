@@ -45,10 +45,11 @@
  * for locks that the skill holds. */
 #define EXACT_CPU_MS  1000
 #define EXACT_WALL_MS 2000
-#define MAX_LOOKS     5    /* measurements in one check while processes come and go */
-#define MAX_LATE      3    /* how many measurements in a row may be postponed because of waiting */
-#define MAX_KCMP      1024 /* comparisons of address spaces per check */
-#define LIVING_TRIES  4    /* attempts to find a live thread: threads may end meanwhile */
+#define MAX_LOOKS     5 /* measurements in one check while processes come and go */
+/* how many decisions in a row may be postponed because the time was spent on waiting */
+#define MAX_LATE     3
+#define MAX_KCMP     1024 /* comparisons of address spaces per check */
+#define LIVING_TRIES 4    /* attempts to find a live thread: threads may end meanwhile */
 
 /* ---- texts and processes -------------------------------------------------- */
 
@@ -161,8 +162,8 @@ static bool find_holder(struct watchdog *w, pid_t pid, struct holder *ret)
 	return true;
 }
 
-/* Returns the bytes that the count of resident pages does not include: swapped pages and page
- * tables. Page tables take the same space even for empty pages. */
+/* Returns the bytes that resident pages do not include: those of swapped pages and of page tables.
+ * A page table takes the same space even if it maps only empty pages. */
 static uint64_t beside_pages(const char *status)
 {
 	return (watchdog_field(status, "VmPTE:") + watchdog_field(status, "VmSwap:")) * 1024;
@@ -187,8 +188,9 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 	return true;
 }
 
-/* The lists of System V objects in /proc. For each list: the bytes of one object, and the bytes of
- * each unit that two neighbouring columns count. */
+/* The lists of System V objects in /proc. Two neighbouring columns of a list contain counts. An
+ * object takes `object` bytes, plus `first` bytes for each unit of the first column, plus `second`
+ * bytes for each unit of the second. */
 static const struct sysv {
 	const char *list;
 	int column; /* index of the first of the two columns, from 0 */
@@ -281,14 +283,15 @@ struct shares {
 	uint64_t shmem;
 };
 
-/* Returns the smallest possible sum: the files and the processes' shared memory may be the same
- * memory. */
+/* Returns the least memory that can be in use. The shared memory of the processes and that of the
+ * files may be the same memory, so only the larger of the two counts. */
 static uint64_t least_used(const struct shares *s, uint64_t files)
 {
 	return s->anon + (files > s->shmem ? files : s->shmem);
 }
 
-/* Adds upper bounds, for which no capability is needed: shared memory counts in each process. */
+/* Adds the upper bounds of one process. Reading them needs no capability, but memory that processes
+ * share counts in each of them. */
 static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
 	struct shares *s = arg;
@@ -367,9 +370,9 @@ static void look_at_shares(struct watchdog *w, uint64_t files, const struct budg
 	}
 }
 
-/* Counts each address space once: between vfork and exec, two processes share one, and /proc shows
- * all of it for both. The kernel must confirm it (kcmp), because a skill can make the numbers of
- * two processes equal. */
+/* Counts each address space only once: between vfork and exec, two processes share one, and /proc
+ * shows all of it for both. Equal sizes are not enough, because a skill can make them equal; kcmp()
+ * must confirm that the address space is the same. */
 static void drop_same_mm(struct watchdog *w, struct shares *s)
 {
 	unsigned tries = 0;
@@ -396,12 +399,12 @@ static void drop_same_mm(struct watchdog *w, struct shares *s)
 struct overlap {
 	uint64_t bytes;
 	struct budget budget;
-	bool ours;    /* the current mapping belongs to a shared file that was counted already */
+	bool ours;    /* the current mapping is of a shared file that shared_files() has counted */
 	uint64_t pss; /* proportional share of the current mapping in kB */
 };
 
-/* True if the memory of this mapping was counted with the shared files. The line: "55d0-55d1 rw-s
- * 00000000 00:01 1234 /memfd:x (deleted)" */
+/* True if shared_files() has counted the memory of this mapping. The line looks like this:
+ * "55d0-55d1 rw-s 00000000 00:01 1234 /memfd:x (deleted)" */
 static bool is_counted_file(const struct watchdog *w, const char *line)
 {
 	char *at;
@@ -455,7 +458,8 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);
 	o->ours = false;
-	(void)each_line(w, fd, &o->budget, overlap_line, o); /* if this fails, less is subtracted */
+	/* if reading fails, o->bytes is smaller, and less is subtracted from the sum */
+	(void)each_line(w, fd, &o->budget, overlap_line, o);
 	return true;
 }
 
@@ -525,8 +529,8 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	}
 }
 
-/* True if the decision is postponed, because the time budget was spent on waiting and not on
- * measuring. */
+/* True if the decision must be postponed: the time budget is used up, but the time was spent on
+ * waiting and not on measuring. */
 static bool came_late(struct watchdog *w, const struct budget *budget)
 {
 	bool waited = !budget_left(budget) && clock_cpu_us() < budget->cpu_us;
@@ -540,9 +544,9 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	uint64_t start = clock_ms();
 	uint64_t bound = 0;
 
-	/* A thread with an fd table of its own can hide only shared memory. So single threads need
-	 * not be examined while the last bound and all shared memory of the machine together are
-	 * within the limit. */
+	/* A thread with its own fd table can hide only shared memory. So as long as the last bound
+	 * and all shared memory of the machine are together within the limit, single threads need
+	 * not be examined. */
 	w->threads = w->bound + machine_shmem() > w->limit;
 	w->lost = 0;
 	watchdog_round_begin(w);

@@ -47,9 +47,10 @@ struct watchdog_file {
 
 /* The memory of one process, kept to find address spaces that were counted twice. */
 struct watchdog_mm {
-	pid_t task;    /* a live thread */
-	bool looked;   /* anon and shmem were measured as proportional shares; if that failed, they
-	                  are still upper bounds */
+	pid_t task; /* a live thread */
+	/* measuring `anon` and `shmem` as proportional shares was tried; if it failed, they are
+	 * still upper bounds */
+	bool looked;
 	uint64_t size; /* pages of address space */
 	uint64_t tables;
 	uint64_t anon; /* includes `tables`; `anon` and `shmem` are upper bounds until `looked` */
@@ -71,8 +72,10 @@ struct watchdog {
 	             bound; 0: none */
 
 	uint64_t bound; /* upper bound of the memory at the last check */
-	bool threads; /* fd tables of single threads could hide enough memory to exceed the limit */
-	unsigned late; /* how many measurements in a row ran out of time because init had to wait */
+	/* examine single threads, too: their fd tables could hide enough memory to exceed the
+	 * limit */
+	bool threads;
+	unsigned late; /* how many checks in a row ran out of time because init had to wait */
 
 	/* Memfds are counted in rounds, which may span several checks. */
 	bool round_open;

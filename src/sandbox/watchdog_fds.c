@@ -1,4 +1,5 @@
-/* watchdog_fds.c - finds memfds by the fds that keep them, because they need not be mapped.
+/* watchdog_fds.c - finds memfds by the fds that keep them alive, because a memfd need not be mapped
+ * by any process.
  *
  * A round examines every fd of every process once, in ascending order of pid, thread and fd. A
  * check examines at most WATCHDOG_MAX_FDS of them. The round then stays open, and the next check
@@ -202,8 +203,9 @@ static void visit_table(struct watchdog *w, struct fd_table *t)
 
 /* ---- threads --------------------------------------------------------------- */
 
-/* The threads with the lowest numbers from `from` on, sorted. The kernel lists threads by age and
- * reuses numbers, so a scan could not be continued in the kernel's order. */
+/* The threads of a process whose number is `from` or higher: those with the lowest numbers, sorted.
+ * The kernel lists threads by age, and reuses numbers. So in the kernel's order, a later check
+ * could not continue where this one stops. */
 struct tids {
 	pid_t from;
 	bool more;
@@ -247,15 +249,15 @@ static void list_tids(struct watchdog *w, pid_t pid, pid_t from, struct tids *li
 	}
 }
 
-/* True if both threads use the same fd table. If the kernel does not say, they count as two
- * tables. */
+/* True if both threads use the same fd table. If the kernel does not answer the question, returns
+ * false. */
 static bool same_table(pid_t a, pid_t b)
 {
 	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
 }
 
-/* Examines the fd tables of all threads of a process. Each thread counts like one more fd
- * (round_left), because its fd table must be compared. */
+/* Examines the fd tables of all threads of a process. Comparing a thread's table costs as much as
+ * an fd, so each thread uses up one of w->round_left. */
 static void visit_threads(struct watchdog *w, pid_t pid, pid_t from)
 {
 	struct tids list = { .more = true };

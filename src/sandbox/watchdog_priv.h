@@ -35,7 +35,8 @@ bool watchdog_gone(void);
  * has failed. */
 void watchdog_lost(struct watchdog *w);
 
-/* True if the process has more than one thread, including ended ones that are still listed. */
+/* True if the process has more than one thread. Threads that have ended count as long as they are
+ * listed. */
 bool watchdog_threaded(struct watchdog *w, pid_t pid);
 
 /* Returns the number after "KEY" at the start of a line; 0 if no line begins so. */

@@ -20,8 +20,8 @@ static int number_of(const char *name)
 	return number_parse(name, 0, 999999999, &n) ? (int)n : -1;
 }
 
-/* os/entries.h does not fit: a process that ends while its directory is read gives ENOENT, and must
- * not look like one without threads or fds. */
+/* os/entries.h cannot be used here. If a process ends while its directory is read, getdents64()
+ * returns ENOENT, and such a process must not look like one without threads or fds. */
 int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)
 {
 	_Alignas(struct dirent64) char buf[8192];

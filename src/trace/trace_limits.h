@@ -15,8 +15,8 @@
  * for the lines that are not events. room.c divides the rest. */
 #define TRACE_RESERVE_LINES (FOLD_ENTRIES + 64)
 #define TRACE_RESERVE_BYTES ((size_t)2 << 20)
-/* FRAME: the most bytes that a line has besides message and data. REPEAT: the most bytes of a line
- * of repeats. */
+/* TRACE_LINE_FRAME: the most bytes that a line has in addition to message and data.
+ * TRACE_REPEAT_LINE: the most bytes of a line of repeats. */
 #define TRACE_LINE_FRAME  256
 #define TRACE_REPEAT_LINE 384
 /* RECORD_BUFFER: bytes of the buffer in which lines wait to be written together. RECORD_WAIT_MS:
