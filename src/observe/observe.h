@@ -13,7 +13,7 @@
 #include "base/bucket.h"
 #include "os/unix_maker.h"
 
-#define OBSERVE_PROCESSES 64 /* threads that are remembered; each entry holds two fds */
+#define OBSERVE_PROCESSES 64 /* entries of `processes`; each may hold two fds */
 #define OBSERVE_SPARE_FDS 24 /* fds that `processes` must leave free for the supervisor */
 #define OBSERVE_PROGRAM   256
 #define OBSERVE_ARGS      64   /* arguments of one exec */
@@ -121,7 +121,7 @@ struct observer {
 	atomic_ullong handed[MAX_UNIX_CALLS];
 	/* the maker's pidfd as long as the run must end if the maker ends; else -1 */
 	atomic_int maker_fd;
-	unsigned maker_failures; /* how often the maker could not be started */
+	unsigned maker_failures; /* how many starts of the maker have failed */
 	struct bucket service_looks;
 	struct service service; /* the service of the skill that was found last */
 	struct top_link tops[OBSERVE_TOPS];
@@ -133,8 +133,8 @@ struct observer {
  * read are 0 or "". If the caller ended before we could read anything about it, all members are 0
  * or "". */
 const struct process *observe_process(struct observer *o, const struct seccomp_notif *n);
-/* Adds the first process to the table. It runs our own code until its execve, so nothing about it
- * has to be read from /proc. */
+/* Adds the first process to o->processes. It runs our own code until its execve, so nothing about
+ * it has to be read from /proc. */
 void observe_first(struct observer *o);
 /* Returns the number, in the sandbox, of the process to which the thread's pidfd `fd` refers; 0:
  * unknown. */
@@ -148,7 +148,7 @@ void observe_forget(struct observer *o, const struct seccomp_notif *n);
 /* Returns whether the errno `error` means that the machine or the supervisor has run out of fds or
  * memory. After such an error a file must not be reported as missing. */
 bool observe_is_shortage(int error);
-/* Closes all fds of the table. */
+/* Closes all fds in o->processes. */
 void observe_processes_done(struct observer *o);
 
 #define OBSERVE_SYMLINKS 40 /* the kernel's limit for one path */
@@ -164,7 +164,7 @@ const char *observe_above(const struct observer *o, const char *path, char found
 /* Returns the length of `to`, the text of a link in /proc, without its ending " (deleted)"; 0 if it
  * does not end so. */
 size_t observe_path_before_deleted(const char *to);
-/* The result at the end of a path that was followed name by name (observe_deep.c). */
+/* What observe_from_deep() and observe_from_dir() found at the end of a path (observe_deep.c). */
 struct path_found {
 	bool there;
 	bool unseen; /* the observer cannot examine the file, so `there` is a guess */

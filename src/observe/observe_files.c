@@ -261,7 +261,8 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	bool there = observe_answer(o, n, &l, &e);
 	e.raw = (struct bytes){ NULL, 0 };
 	if (there && l.at.known) {
-		observe_tell(o, n, &e); /* a pipe or memfd has no path, and is not recorded */
+		/* a pipe or memfd has no path, and the call is not recorded */
+		observe_tell(o, n, &e);
 	}
 }
 

@@ -42,7 +42,8 @@ static enum address_read read_endpoint(pid_t tid, uint64_t address, uint64_t len
 
 	memset(ret, 0, sizeof(*ret));
 	if (n < sizeof(sa_family_t)) {
-		return READ_NONSENSE; /* too short: the kernel will refuse the call */
+		/* the address is too short: the kernel will refuse the call */
+		return READ_NONSENSE;
 	}
 	if (notify_read(tid, address, &ret->any, n) != (ssize_t)n) {
 		return READ_FAILED;

@@ -33,7 +33,7 @@ enum danger_flag {
 };
 
 struct place {
-	char *path;          /* absolute; without symlinks as far as it exists */
+	char *path;          /* absolute; the part of it that exists contains no symlink */
 	const char *name;    /* the path itself, or the symlink that leads there; NULL: none */
 	const char *why;     /* follows the path in messages: "holds SSH keys" */
 	const char *instead; /* with DANGER_NEVER: what the owner can do instead; or NULL */
@@ -64,9 +64,10 @@ struct danger_room {
 /* The thing that is judged: an existing object, or a path that would be created. */
 struct subject {
 	int fd; /* O_PATH, borrowed; the nearest existing parent if the object is missing */
-	const char *path;    /* the path of that fd */
-	const char *missing; /* the rest of the path, "a/b"; NULL if the object exists */
-	struct chain chain;  /* the objects from the fd up to "/" */
+	const char *path; /* the path of that fd */
+	/* the part of the path that does not exist, "a/b"; NULL if the object exists */
+	const char *missing;
+	struct chain chain; /* the objects from the fd up to "/" */
 };
 
 /* Fills `ret` by walking up from `fd`; borrows `fd`, `path` and `missing`. Returns -1 with errno;

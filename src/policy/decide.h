@@ -41,7 +41,7 @@ struct plan_consent {
 struct narrow {
 	bool offline;         /* no network */
 	bool read_only;       /* every grant is read-only */
-	uint64_t max_seconds; /* upper bound; 0: as planned */
+	uint64_t max_seconds; /* upper bound of the time limit; 0: the limit stays as planned */
 };
 
 struct skill_dir;

@@ -79,7 +79,8 @@ struct grant {
 	char *where; /* "skillsandbox.yaml:12:7", "--read", "policy.yaml:3:5" */
 	enum grant_kind kind;
 	bool of_whole; /* part of a grant of "/"; left out if it cannot be shown */
-	bool scratch;  /* shown as a private file system, which is removed with the run */
+	/* a private file system is shown at `target` instead, and removed after the run */
+	bool scratch;
 	/* requested by a manifest, to read, and not named by the owner: see sources_idmap() */
 	bool unasked;
 	bool is_dir;
@@ -231,12 +232,13 @@ struct ssb_plan {
 	struct string_list warnings;
 	struct string_list requested; /* the requests of the manifest, for people: "read ~/notes" */
 	struct string_list env;       /* "NAME=VALUE", including HOME, TMPDIR, PATH and LANG */
-	struct string_list env_missing; /* declared variables that the caller does not have */
-	size_t env_withheld;            /* how many of the caller's variables are not passed */
-	struct string_list argv;        /* the command that is executed, then its arguments */
-	char *workdir;                  /* the directory in the sandbox where the command starts */
-	char *home;                     /* $HOME in the sandbox: a private tmpfs at this path */
-	struct egress_rule *egress;     /* granted rules */
+	/* declared variables that are not in the caller's environment */
+	struct string_list env_missing;
+	size_t env_withheld;        /* how many of the caller's variables are not passed */
+	struct string_list argv;    /* the command that is executed, then its arguments */
+	char *workdir;              /* the directory in the sandbox where the command starts */
+	char *home;                 /* $HOME in the sandbox: a private tmpfs at this path */
+	struct egress_rule *egress; /* granted rules */
 	size_t n_egress;
 	struct net_limits net;
 	struct string_list stores;        /* see danger_stores() */

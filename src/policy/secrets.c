@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 
-/* Keys that belong to the owner, whichever skill runs. */
+/* Known names of variables that hold a key of the owner, whichever skill runs. */
 static const struct {
 	const char *name;
 	const char *opens;

@@ -39,7 +39,8 @@ enum zone {
 
 /* Whether other things may be put at the place, or replace it. */
 enum view_claim {
-	/* the sandbox or the kernel owns it with everything in it: no home, no decoy */
+	/* the sandbox or the kernel owns the place and everything in it: no home and no decoy may
+	 * be put there */
 	VIEW_OURS = 1,
 	VIEW_ITSELF = 2, /* the sandbox owns only the place itself; what lies in it is free */
 	VIEW_STAYS = 4,  /* a grant of "/" for reading does not replace it */

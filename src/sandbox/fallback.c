@@ -222,7 +222,7 @@ static void kill_children(void)
 	for (char *p = list, *end; *p != '\0'; p = end) {
 		long pid = strtol(p, &end, 10);
 		if (end == p || *end == '\0') {
-			break; /* the last number may be incomplete */
+			break; /* the list is cut here, so its last number may be incomplete */
 		}
 		(void)kill((pid_t)pid, SIGKILL);
 	}

@@ -32,7 +32,7 @@ struct governed {
 	enum motion motion;
 	bool wanted; /* a pause was requested before there was anything to pause */
 	bool by_group;
-	uint32_t number; /* number of the current pause, from 1 */
+	uint32_t number; /* number of the current pause; the first has 1 */
 	uint64_t since_us;
 	uint64_t look_at;
 	uint64_t time_left; /* how many ms were left until r->deadline when the pause began */

@@ -216,7 +216,8 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 		}
 		name = d->gitdir ? protect_in_gitdir(p) : p->name;
 		failed = way_to(&way, d->dir, name, &dir);
-		/* If the owner granted this name itself, that grant is mounted over it later. */
+		/* If this name is itself a grant of the owner, that grant is mounted over the pin
+		 * later. */
 		failed = failed == 0 && dir >= 0 ? protect_place(root_fd, dir, p, d->nth) : failed;
 	}
 	return failed == 0 ? 0

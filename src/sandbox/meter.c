@@ -94,7 +94,7 @@ static void walk_add(struct meter_walk *w, pid_t pid)
 	w->v[w->n++] = (struct metered){ .pid = pid };
 }
 
-/* Adds the children of one thread. The kernel's list is a text of any length: numbers, each
+/* Adds the children of one thread. The kernel lists them as a text of any length: numbers, each
  * followed by a blank. */
 static void add_children(struct meter_walk *w, pid_t pid, const char *tid)
 {

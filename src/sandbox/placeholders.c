@@ -38,8 +38,9 @@
 #define OPEN_MODE 01755
 /* The bits that are ignored when a placeholder is recognized: a umask can remove 0055, and the
  * setgid bit of the parent directory can add S_ISGID. */
-#define ANY_MODE  ((mode_t)(S_ISGID | 0055))
-#define ELSEWHERE "/dev/null" /* the content of commondir, see the top of this file */
+#define ANY_MODE ((mode_t)(S_ISGID | 0055))
+/* the content of the placeholder "commondir", see the top of this file */
+#define ELSEWHERE "/dev/null"
 #define MAX_TEXT  ((off_t)sizeof(ELSEWHERE) - 1)
 
 /* How often a placeholder's lock is tried while another run removes the placeholder: 1 s in total.

@@ -281,7 +281,7 @@ ATTACK(device_node)
 	                                                       : judge_mode(path, 0, f);
 }
 
-/* ---- what a writable grant must not be left with ---------------------------------- */
+/* ---- files that a skill must not leave in a writable grant ------------------------ */
 
 static const char *writable_dir(const struct prove_world *w)
 {

@@ -110,8 +110,8 @@ ATTACK(no_aslr)
 }
 
 #if defined(__x86_64__)
-/* x86-64 has further entries into the kernel, where the same numbers mean other calls. If such a
- * call returns, the attack worked. */
+/* x86-64 has other ways to enter the kernel (ABIs), in which the same numbers mean other calls. If
+ * a call made in such a way returns, the attack worked. */
 ATTACK(x32_entry)
 {
 	long r = syscall(0x40000000L | SYS_getpid);

@@ -24,7 +24,7 @@ struct pump {
 	uint64_t limit; /* UINT64_MAX: no limit */
 	uint64_t done;  /* bytes delivered */
 	bool cut;
-	bool open;           /* the last byte is not a newline */
+	bool open;           /* the last byte that was read is not a newline */
 	int error;           /* errno of the first failed write while a reader exists; 0: none */
 	struct trace *trace; /* NULL: not recorded */
 	enum event_kind kind;

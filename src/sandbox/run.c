@@ -29,7 +29,7 @@
 /* The caller's terminal, in raw mode during the run so that all bytes pass unchanged. It is
  * restored at the end. */
 struct raw_terminal {
-	int fd; /* -1: not touched */
+	int fd; /* -1: the terminal was not changed */
 	struct termios before;
 };
 

@@ -17,7 +17,7 @@
 #include "base/own.h"
 #include "os/clone.h"
 
-#define TIMER_SLACK_NS 50000UL /* the kernel's default */
+#define TIMER_SLACK_NS 50000UL /* the kernel's default for a process */
 #define CHILD_TRIES    5000    /* how often, every ms, init's child is looked for */
 
 /* From ioprio_get(2), for which there is no header. */

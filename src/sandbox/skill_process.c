@@ -237,7 +237,7 @@ int skill_tell_init(struct stage *s, struct ssb_error *err)
 	(void)err;
 	s->arguments = find_arguments();
 	if (write(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
-		_exit(125); /* init has reported why */
+		_exit(125); /* init has reported the reason */
 	}
 	return 0;
 }
@@ -256,7 +256,7 @@ int skill_take_view(struct stage *s, struct ssb_error *err)
 	struct view_ready ready;
 
 	if (read(s->meet, &ready, sizeof(ready)) != (ssize_t)sizeof(ready)) {
-		_exit(125); /* init has reported why */
+		_exit(125); /* init has reported the reason */
 	}
 	s->unix_sockets = ready.unix_sockets;
 	s->reports[LAYER_USERNS] = ready.userns;
@@ -279,7 +279,7 @@ int skill_wait_start(struct stage *s, struct ssb_error *err)
 	struct msg_fds cgroup;
 
 	if (msg_fds_recv(s->meet, &start, sizeof(start), &cgroup) != (ssize_t)sizeof(start)) {
-		_exit(125); /* init has reported why */
+		_exit(125); /* init has reported the reason */
 	}
 	s->watchdog = start.watchdog;
 	s->nice = start.nice;

@@ -235,7 +235,7 @@ static int init_meet(struct stage *s, struct ssb_error *err)
 		return -1;
 	}
 	if (read(s->meet, &s->arguments, sizeof(s->arguments)) != (ssize_t)sizeof(s->arguments)) {
-		_exit(125); /* the skill's process has reported why */
+		_exit(125); /* the skill's process has reported the reason */
 	}
 	/* Init must enter the skill's namespaces: otherwise /proc/1/net would be the host's. */
 	if (s->config->namespaces && setns(s->skill_pidfd, SKILL_NAMESPACES) != 0) {

@@ -93,8 +93,8 @@ struct stage {
 	int stdio[3]; /* the streams of the skill's process */
 	int skill_pidfd;
 	int rootfs;      /* config->rootfs, or the tree that init has opened */
-	int empty;       /* a directory of the view that is always empty, or -1 */
-	int scratch;     /* the private tmpfs; the watchdog measures it */
+	int empty;       /* fd of a directory in the view that is always empty, or -1 */
+	int scratch;     /* fd on the private tmpfs, whose size the watchdog measures */
 	size_t left_out; /* how many parts of "/" init could not show */
 	bool unix_sockets;
 	bool watchdog; /* there is no cgroup: init sums the memory */
@@ -103,7 +103,8 @@ struct stage {
 	/* core dumps could not be turned off: a program of the host may get them */
 	bool core_piped;
 	struct arguments arguments; /* find_arguments() of the skill's process finds it */
-	const char *path;           /* PATH for the program, see skill_find_program() */
+	/* where to search for the program; set by skill_find_program() */
+	const char *path;
 	struct layer_report reports[LAYER_COUNT];
 };
 
@@ -136,7 +137,7 @@ struct msg {
 		struct {
 			int wstatus;
 			enum end_cause cause;
-			uint64_t memory; /* bytes seen by the watchdog */
+			uint64_t memory; /* bytes that the watchdog measured */
 			bool left;       /* without namespaces: some processes could not be ended */
 		} ended;
 		int signal;
@@ -146,7 +147,8 @@ struct msg {
 			                      may have withdrawn them */
 		} listener;
 		struct {
-			uint32_t number; /* MSG_STANDS returns it */
+			/* number of the pause; the answer, MSG_STANDS, repeats it */
+			uint32_t number;
 			bool by_signals;
 		} pause;
 		struct {

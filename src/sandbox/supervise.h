@@ -60,7 +60,7 @@ struct run {
 	                     * bounds the delivery of the output */
 	bool gave_up;       /* some output was not delivered */
 	int canceled;       /* the signal that asked the supervisor to stop; 0: none */
-	struct marks seen;  /* filled by request->still */
+	struct marks seen;  /* request->still fills it */
 	struct ssb_error failure;
 	/* `failure` only follows from the end of another process, whose own error is still to be
 	 * read */

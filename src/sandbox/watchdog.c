@@ -236,7 +236,7 @@ static uint64_t sysv_bytes(struct watchdog *w)
 		auto_fd list = openat(w->proc_fd, SYSV[i].list, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		sum.of = &SYSV[i];
 		if (each_line(w, list, NULL, sysv_line, &sum) < 0) {
-			watchdog_lost(w); /* unless the kernel has no System V IPC */
+			watchdog_lost(w); /* not an error if the kernel has no System V IPC */
 		}
 	}
 	return sum.bytes;
@@ -409,7 +409,7 @@ static bool is_counted_file(const struct watchdog *w, const char *line)
 {
 	char *at;
 
-	for (int i = 0; i < 3; i++) { /* addresses, permissions, offset */
+	for (int i = 0; i < 3; i++) { /* skip three columns: addresses, permissions, offset */
 		line += strcspn(line, " ");
 		line += strspn(line, " ");
 	}
@@ -482,8 +482,7 @@ static uint64_t measure_exactly(struct watchdog *w, uint64_t files, const struct
 	}
 	struct overlap o = { .budget = *budget };
 	(void)each_process(w, visit_overlap, &o);
-	/* The result is never less than the certain part, even if the processes changed
-	 * meanwhile. */
+	/* The result is never less than `least`, even if the processes changed meanwhile. */
 	return most - least > o.bytes ? most - o.bytes : least;
 }
 
@@ -517,7 +516,7 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
 	w->self = getpid();
 	w->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (proc_fd < 0) {
-		return; /* unused: there is a control group */
+		return; /* there is a control group, so the watchdog is not used */
 	}
 	if (scratch_fd >= 0 && fstat(scratch_fd, &st) == 0) {
 		w->scratch_dev = (uint64_t)st.st_dev;

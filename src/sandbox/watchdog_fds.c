@@ -50,7 +50,7 @@ static void file_add(struct watchdog *w, uint64_t dev, uint64_t ino)
 	unsigned slot = file_slot(dev, ino);
 
 	if (ino == 0 || w->n_files + 1 >= WATCHDOG_MAX_FILES) {
-		return; /* one slot stays free, so that every search ends */
+		return; /* one slot must stay free: a search ends at a free slot */
 	}
 	while (w->files[slot].ino != 0) {
 		slot = (slot + 1) % WATCHDOG_MAX_FILES;
@@ -155,7 +155,7 @@ static void visit_hidden(struct watchdog *w, const struct fd_table *t)
 	}
 	uint64_t size = watchdog_field(text, "FDSize:");
 	if (size == 0) {
-		return; /* a thread that has ended */
+		return; /* the thread has ended */
 	}
 	unsigned flags = t->tid == t->pid ? 0 : K_PIDFD_THREAD;
 	auto_fd pidfd = (int)syscall(SYS_pidfd_open, t->tid, flags);

@@ -62,7 +62,7 @@ enum access_asked { ACCESS_ANY, READING, WRITING };
 
 enum place_asked {
 	ADDRESS_ANY,
-	ADDRESS_GIVEN, /* any address that was given as a number */
+	ADDRESS_GIVEN, /* any address, if the skill gave an address instead of a host name */
 	ADDRESS_METADATA,
 	ADDRESS_PRIVATE,
 };
@@ -89,7 +89,8 @@ struct rule {
 	const enum reason *reasons; /* ends with REASON_NONE */
 	const enum op *ops;         /* ends with OP_NONE */
 	enum event_protocol protocol;
-	const char *programs; /* last name of the program's path, which must be beneath /usr */
+	/* names of programs; the program's path must be beneath /usr and end in one of them */
+	const char *programs;
 	const char *paths;
 };
 

@@ -96,7 +96,7 @@ enum room room_of(const struct event *e, enum class_id class)
 	case EV_FILE_READ:
 	case EV_FILE_WRITE:
 		return room_of_file(e);
-	case EV_FILE_BLOCKED: /* refused, but not a violation */
+	case EV_FILE_BLOCKED: /* here only refusals that are not violations */
 	case EV_SYSCALL_FILTERED:
 	case EV_SYSCALL_BLOCKED:
 	case EV_POLICY_VIOLATION:

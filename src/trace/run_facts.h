@@ -21,7 +21,7 @@ struct run_facts {
 	char skill[256];
 	char version[64];
 	enum run_state state;
-	char end[24]; /* "exited", "timeout", ...; "" unless ended */
+	char end[24]; /* how the run ended: "exited", "timeout", ...; "" unless RUN_ENDED */
 	int64_t exit_code;
 	int64_t duration_us;
 	int64_t events;

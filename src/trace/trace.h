@@ -77,7 +77,7 @@ void trace_dropped(struct trace *t, enum room room, uint64_t n);
  * is as in event.h. */
 void trace_not_listed(struct trace *t, enum event_kind kind, bool violation, uint64_t n,
                       bool tallied);
-/* Writes the real state of the layers. Call it once this is known; later calls do nothing. */
+/* Writes the real state of the layers. Call it when the state is known; later calls do nothing. */
 void trace_layers(struct trace *t, const struct layer_report layers[LAYER_COUNT]);
 /* Notes that the sandbox could not be built or, if `started`, that it failed later. */
 void trace_failed(struct trace *t, bool started, const struct ssb_error *why);

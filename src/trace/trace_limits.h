@@ -9,7 +9,7 @@
 
 /* The record, trace.jsonl */
 #define TRACE_LINE_BYTES ((size_t)64 * 1024) /* bytes of one line, including its newline */
-#define TRACE_MAX_LINES  200000              /* further events are only counted */
+#define TRACE_MAX_LINES  200000              /* events that need more lines are only counted */
 #define TRACE_MAX_BYTES  ((size_t)128 << 20)
 /* The parts of TRACE_MAX_LINES and TRACE_MAX_BYTES that are reserved for the lines of repeats and
  * for the lines that are not events. room.c divides the rest. */

@@ -29,7 +29,7 @@ struct trace {
 	uint64_t events; /* number of event lines */
 	uint64_t violations;
 	uint64_t repeats;
-	struct rooms rooms; /* how much of the record is used */
+	struct rooms rooms; /* how much of each room of the record is used */
 	uint64_t unreadable;
 	struct buf message; /* scratch */
 	struct buf text;    /* scratch: message and data of one event as JSON */
@@ -43,7 +43,8 @@ int trace_check_key(const struct owner *owner, struct ssb_error *err);
 /* Notes that there are lines to write. If `urgent`, for example after a denial, they are written
  * without a delay. */
 void trace_make_due(struct trace *t, bool urgent);
-uint64_t trace_all_dropped(const struct trace *t); /* the number of dropped events of all rooms */
+/* returns how many events were dropped, in all rooms */
+uint64_t trace_all_dropped(const struct trace *t);
 /* Writes a line for each repeated attempt, with its count. */
 void trace_put_repeats(struct trace *t);
 
