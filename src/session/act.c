@@ -1,18 +1,18 @@
 /* act.c - carries a decision to the running runs.
  *
- * Every keeper is asked at once, and none is waited for alone (fanout.h). A run is dead
- * when its init is dead, because the kernel ends all other processes of the pid namespace
- * first. A pidfd shows that without trusting any process.
+ * The request goes to all keepers before the first answer is awaited (fanout.h). A run is dead
+ * when its init is dead, because the kernel ends all other processes of the pid namespace first.
+ * A pidfd shows that without trusting any process.
  *   kill    If a keeper does not even confirm the request, its run gets no grace. If it confirms
  *           but the run outlives the grace, the run is ended, too. In both cases the init gets
  *           SIGKILL.
  *   pause   A run that cannot be stopped is ended: it would go on unmetered.
- *   resume  The keeper is only asked.
- * A run without keeper and init is one whose machine or keeper died. Its end is recorded
- * here.
+ *   resume  The keeper resumes the run. A keeper that does not answer is not ended.
+ * If both the keeper and the init of a run are gone, the keeper or the machine died. Such a
+ * run is `lost`, and its end is recorded here.
  *
- * The list of runs comes from the store. If the store is lost or a row of it is damaged, the
- * keepers themselves are asked: each knows its session and all ancestors. */
+ * The list of runs comes from the store. If the store is lost or one of its rows is damaged,
+ * each keeper is asked whether its run is concerned: it knows its session and all ancestors. */
 #include "session/act.h"
 
 #include <assert.h>
@@ -110,7 +110,7 @@ static void count_targets(const struct act_search *s, struct act_report *r)
 	}
 }
 
-/* No other process records these ends, because the keepers are gone. */
+/* Records the end of the lost runs. Their keepers, which normally do this, are gone. */
 static int close_lost(struct session_store *ss, const struct targets *t, struct ssb_error *err)
 {
 	int failed = 0;
@@ -131,7 +131,8 @@ static enum live_op op_of(enum session_state state)
 	                                 : LIVE_RESUME;
 }
 
-/* A change to alert does not concern the runs. Only the owner's own decision resumes runs. */
+/* A change to alert neither ends, pauses nor resumes a run. Runs are resumed only by a decision
+ * of the owner. */
 static bool concerns_runs(const struct decision *d, enum session_state state)
 {
 	return op_of(state) != LIVE_RESUME || d->verdict.code == VERDICT_OWNER;
@@ -308,7 +309,7 @@ int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_m
 
 /* ---- runs without a keeper ----------------------------------------------- */
 
-/* A run whose socket accepts a connection has a keeper. */
+/* A run has a keeper if its socket accepts a connection. */
 static bool has_keeper(int dir, const struct target *t)
 {
 	auto_fd fd = live_connect(dir, t->run.socket);

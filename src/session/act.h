@@ -1,5 +1,5 @@
 /* act.h - enforces decisions: ends, pauses or resumes runs, and starts the process that sends
- * messages to the owner. The calls of session.h do this themselves.
+ * messages to the owner. The functions of session.h call this by themselves.
  *
  * Every run of a session has a keeper (keeper.c), which listens on a socket in
  * <state_dir>/live. All keepers are asked at once. A run whose keeper does not answer in

@@ -46,8 +46,9 @@ static uint64_t room_of(const struct session_limit *l, uint64_t used)
 	if (used <= l->max) {
 		return l->max - used;
 	}
-	/* The limit is passed. If it blocks or kills, it does so again at each report, so no room
-	 * is left. Any other limit acts only once, so it no longer limits the room. */
+	/* `used` has passed the limit. A limit that blocks or kills acts again at each report, so
+	 * the next use must be reported at once: the room is 0. Any other limit acts only once,
+	 * so it no longer limits the room. */
 	return l->act == ACT_BLOCK || l->act == ACT_KILL ? 0 : SESSION_NO_LIMIT;
 }
 
@@ -63,7 +64,8 @@ static uint64_t grace_left(const struct session *s)
 	return left < HOUR_MS ? (uint64_t)left : HOUR_MS;
 }
 
-/* Keeps in `w` the hardest wish of all sessions that were read so far. */
+/* Adds the session `s` to `w`, which keeps the hardest wish and the earliest deadline of the
+ * chain. */
 static void look_at(const struct session *s, struct clerk_word *w)
 {
 	enum clerk_wish wish = session_is_over(s->state)    ? WISH_KILL
@@ -125,7 +127,7 @@ static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_
 	}
 }
 
-/* Adds the decision about the usage itself to `w`. */
+/* Adds to `w` what the store decided when this run reported its usage. */
 static void take_decision(const struct decision *d, struct clerk_word *w)
 {
 	/* If w->looked, the chain was read after the decision, and `w` already has these states
@@ -138,7 +140,7 @@ static void take_decision(const struct decision *d, struct clerk_word *w)
 		                                   : WISH_GO,
 		         d->acted[i].grace_ms, d->verdict.reason);
 	}
-	/* The session goes on, but the run that went too far is ended. */
+	/* A block does not end the session, but it ends the run whose usage caused it. */
 	if (!d->verdict.allowed && d->verdict.act == ACT_BLOCK &&
 	    !session_is_over(d->after.state)) {
 		wish_for(w, WISH_KILL, d->after.policy->grace_ms, d->verdict.reason);
@@ -153,7 +155,7 @@ static void enforce_decision(struct clerk *c, struct decision *d)
 {
 	struct session_store *ss = NULL;
 
-	/* Without the store, only keepers that know their own session can be reached. */
+	/* If the store cannot be opened, `ss` is NULL, and session_act() asks the keepers. */
 	(void)session_store_open(c->owner, &ss, &(struct ssb_error){ 0 });
 	session_act(ss, c->owner, d, &c->run);
 	session_store_close(ss);
@@ -210,7 +212,8 @@ static int do_task(struct clerk *c, const struct clerk_task *t, struct clerk_wor
 	    (used && session_run_used(c->ss, &t->run, &t->used, &d, err) != 0)) {
 		return -1;
 	}
-	/* The usage is stored now and must not be reported again. */
+	/* From here on the usage is stored. `stored` must be true even if the rest fails, so that
+	 * the usage is not reported again. */
 	if (t->kind == CLERK_END) {
 		*w = (struct clerk_word){ .stored = true };
 		w->ended = session_run_end(c->ss, &t->run, t->exit_status, t->ending, err) == 0;
@@ -240,8 +243,8 @@ static void publish_word(struct clerk *c, const struct clerk_word *w)
 	(void)eventfd_write(c->wake, 1);
 }
 
-/* Returns true if the news concern this run's session or an ancestor. "" means that anything may
- * have changed. */
+/* Returns true if `id`, whose state changed, is this run's session or an ancestor. "" means that
+ * any session may have changed. */
 static bool concerns_us(const struct clerk *c, const char *id)
 {
 	bool ours = id[0] == '\0';
@@ -272,8 +275,8 @@ static bool hear_news(struct clerk *c)
 	return got == 0;
 }
 
-/* `there` is true if the last contact with the store succeeded. Only then does the clerk listen for
- * news, because it must wait for the server's answer to start listening. */
+/* `there` is true if the last call of the store succeeded. Only then does the clerk start to
+ * listen for news: to start, it must wait for the server's answer. */
 static struct clerk_task wait_for_task(struct clerk *c, bool there)
 {
 	struct clerk_task task;

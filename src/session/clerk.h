@@ -16,7 +16,7 @@ enum clerk_task_kind {
 
 struct clerk_task {
 	enum clerk_task_kind kind;
-	bool placed;               /* the place of the run must be recorded first */
+	bool placed;               /* first record the place of the run */
 	struct session_run run;    /* a copy */
 	struct session_usage used; /* borrows from the tally */
 	int exit_status;
@@ -39,8 +39,11 @@ struct clerk_word {
 	/* all below: valid if `looked` */
 	char chain[SESSION_DEPTH][SESSION_ID]; /* the session and its ancestors; then "" */
 	int64_t deadline_us; /* wall clock; earliest time at which a session of the chain expires */
-	uint64_t room[SESSION_METERS]; /* may be used until the next limit; or SESSION_NO_LIMIT */
-	enum session_act on_loss; /* the chain's hardest on_store_loss; ACT_LOG: the run goes on */
+	/* How much of each meter the run may use before its next limit, or SESSION_NO_LIMIT. */
+	uint64_t room[SESSION_METERS];
+	/* What to do if the store is lost: the hardest on_store_loss of the chain. ACT_LOG: the
+	 * run continues. */
+	enum session_act on_loss;
 };
 
 struct clerk;
@@ -58,7 +61,7 @@ int clerk_fd(const struct clerk *c);
 bool clerk_busy(struct clerk *c);
 /* Returns true while other runs are still being ended or stopped. */
 bool clerk_acts(struct clerk *c);
-/* Returns true once after the store reported a change. */
+/* Returns true if the store has reported a change since the last call. */
 bool clerk_news(struct clerk *c);
 /* Copies `task`. Must not be called while the clerk is busy. */
 void clerk_give(struct clerk *c, const struct clerk_task *task);

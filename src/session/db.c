@@ -88,7 +88,7 @@ int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
 	return 0;
 }
 
-/* PostgreSQL rejects NUL and invalid UTF-8, so every store does. */
+/* PostgreSQL rejects NUL and invalid UTF-8. This check makes SQLite reject the same texts. */
 static bool text_valid(const char *s, size_t n)
 {
 	uint32_t cp = 0;
@@ -174,7 +174,8 @@ int db_news(struct db *db, char ret_session[SESSION_ID], struct ssb_error *err)
 	return db->driver->news != NULL ? db->driver->news(db, ret_session, err) : 0;
 }
 
-/* Runs a statement of the schema. First replaces the words that this store writes otherwise. */
+/* Runs a statement of the schema. First replaces each word of driver->words by the one that this
+ * database uses. */
 static int run_schema(struct db *db, const char *sql, struct ssb_error *err)
 {
 	const struct db_word *words = db->driver->words;

@@ -2,8 +2,8 @@
  * SQL: common words only, BIGINT and TEXT, and parameters $1, $2, ... whose first
  * appearance is in this order. Both libraries are loaded on use.
  *
- * A statement must be a string literal: it is prepared once, and known by its address. No
- * value may ever be put into the text of a statement. */
+ * A statement must be a string literal: it is prepared once, and later recognised by its
+ * address. No value may ever be put into the text of a statement. */
 #ifndef SESSION_DB_H
 #define SESSION_DB_H
 
@@ -21,7 +21,8 @@ enum db_type { DB_NULL, DB_INT, DB_TEXT };
 struct db_value {
 	enum db_type type;
 	int64_t i;
-	const char *s; /* NUL-terminated; borrowed; in a row: valid until the next row */
+	/* NUL-terminated and borrowed. In a row it is valid until the next row. */
+	const char *s;
 	size_t n;
 };
 
@@ -53,9 +54,9 @@ int db_begin(struct db *db, struct ssb_error *err);
 int db_commit(struct db *db, struct ssb_error *err);
 void db_rollback(struct db *db); /* does nothing without a transaction */
 
-/* Must be called within a transaction. Until the transaction ends, no other process can change the
- * tree of sessions whose root has this number. Does nothing for SQLite, which has locked the whole
- * file already. */
+/* Must be called within a transaction. `root` is the number of a root session. Until the
+ * transaction ends, no other process can change that session or its descendants. Does nothing for
+ * SQLite, which has already locked the whole file. */
 int db_lock_tree(struct db *db, int64_t root, struct ssb_error *err);
 /* Returns the time of day in microseconds, from the one clock that all users of this store share:
  * that of the machine (SQLite) or of the server. After db_lock_tree(), and until its transaction
@@ -72,8 +73,9 @@ int db_run(struct db *db, const char *sql, const struct db_value *args, size_t n
            db_row_fn *row, void *arg, struct ssb_error *err);
 /* Returns the number of rows that the last statement changed. */
 int64_t db_changes(const struct db *db);
-/* Returns a number that changes whenever any process has changed the store. It is read in this
- * transaction, or was read in the last one. 0: this store cannot tell. */
+/* Returns a number that changes whenever any process changes the store, or 0 if this store cannot
+ * tell. The number stands for the store as the current transaction sees it or, outside of a
+ * transaction, as the last one saw it. */
 uint64_t db_version(struct db *db);
 
 /* Tells other machines that a session changed, when the transaction is committed. Does nothing for

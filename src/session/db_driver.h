@@ -20,13 +20,14 @@ struct db_word {
 /* These may be NULL: lock, lock_schema, tell, news_fd and news (nothing to do); time (the store
  * uses this machine's clock); changed (unknown). */
 struct db_driver {
-	struct db_word words[3]; /* ends with a NULL */
+	struct db_word words[3]; /* `word` is NULL after the last one */
 	void (*close)(struct db *db);
 	int (*begin)(struct db *db, struct ssb_error *err);
 	/* Must roll back if it fails. */
 	int (*commit)(struct db *db, struct ssb_error *err);
 	void (*rollback)(struct db *db);
-	/* Locks the number: until the transaction ends, no other process gets this lock. */
+	/* Implements db_lock_tree(): until the transaction ends, no other process gets the lock
+	 * of this root. */
 	int (*lock)(struct db *db, int64_t root, struct ssb_error *err);
 	/* Gets the lock of a transaction that makes or changes the tables. */
 	int (*lock_schema)(struct db *db, struct ssb_error *err);
@@ -54,20 +55,21 @@ struct db {
 	int64_t changes;
 };
 
-/* A db_row_fn that stores the only number of a row in the int64_t `arg`. `arg` is untouched if
- * there is no number. */
+/* A db_row_fn for rows with one number. Stores the number in the int64_t `arg` points to, which
+ * stays untouched if the row has no number. */
 int db_take_number(void *arg, const struct db_value *v, size_t n);
 /* Makes or migrates the tables if needed. */
 int db_migrate(struct db *db, struct ssb_error *err);
 
-/* Prepared statements, found by their address. A driver keeps arrays of its own with the same
- * indices. */
+/* Prepared statements, found by the address of their text. Each driver has further arrays with
+ * the same indices. */
 struct db_cache {
 	const char *sql[DB_STATEMENTS];
 	size_t used;
 };
 
-/* Returns the place of `sql`, and keeps `sql` from now on. -1: no place is left. */
+/* Returns the index of `sql` in the cache, and adds `sql` (borrowed permanently) if it is not
+ * there. Returns -1 if the cache is full. */
 int db_cache_place(struct db_cache *c, const char *sql);
 
 /* ---- db_sqlite_file.c: where the file of a store may be ---- */

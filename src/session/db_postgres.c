@@ -1,13 +1,13 @@
 /* db_postgres.c - the store for several machines.
  *
- * A statement is prepared on the server under the number of its place in the cache, again
- * for each connection. A lost connection is made again only between transactions, because a
- * transaction is lost with its connection. If the connection breaks during a commit, the
- * server is asked afterwards whether the commit happened.
+ * On the server, the name of a prepared statement is its index in the cache. Each new connection
+ * prepares it again. A lost connection is made again only between transactions, because a
+ * transaction is lost with its connection. If the connection breaks during a commit, the server
+ * is asked afterwards whether the commit happened.
  *
- * News arrive on the same connection. They may arrive together with the answer to a query,
- * after which the socket is silent again. So the fd to poll is an epoll fd of the socket
- * and of an eventfd for such news. */
+ * News arrive on the same connection. libpq may read them together with the answer to a query,
+ * and then the socket is not readable. So the fd to poll is an epoll fd of the socket and of
+ * `event`, an eventfd that look_for_news() makes readable. */
 #include "session/db_postgres.h"
 
 #include <errno.h>
@@ -21,26 +21,27 @@
 #include "base/own.h"
 #include "os/clock.h"
 
-#define CHANNEL     "skillsandbox"
-#define LOCK_TREE   0x53534274 /* advisory locks have two numbers; the first of ours */
+#define CHANNEL "skillsandbox"
+/* An advisory lock has two numbers. This is the first one: what is locked. */
+#define LOCK_TREE   0x53534274
 #define LOCK_SCHEMA 0x53534273
-#define RESOLVE_MS  10000 /* time to find out whether a commit happened */
+#define RESOLVE_MS  10000 /* how long to ask whether a commit happened */
 
 struct pg_db {
 	struct db db;
 	struct pg_link link;
-	uint64_t known; /* the value of link.made to which the fields below belong */
+	uint64_t known; /* link.made of the connection that the fields below are for */
 	struct db_cache cache;
 	bool prepared[DB_STATEMENTS];
-	char xid[24];      /* id of the transaction; "": it holds no lock of ours */
+	char xid[24];      /* id of the transaction; "": it has no advisory lock yet */
 	int64_t locked_us; /* when it got the lock, by the server's clock; 0: no lock yet */
 	int epoll;         /* -1: not listening */
 	int event;
 	struct pg_notify *next; /* news that db_news() has not returned yet */
-	bool missed;            /* a connection was lost while listening */
+	bool missed;            /* news may be lost: a connection was lost while listening */
 };
 
-/* `db` is the first member of its store. */
+/* `db` is the first member of struct pg_db, so both have the same address. */
 static struct pg_db *pg_of(struct db *db)
 {
 	return (struct pg_db *)(void *)db;
@@ -241,7 +242,8 @@ static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* Tries twice: a lost connection may be noticed only here, when nothing is lost yet. */
+/* Tries twice: BEGIN may be the first statement that notices a lost connection. No change can be
+ * lost yet. */
 static int postgres_begin(struct db *db, struct ssb_error *err)
 {
 	static const char sql[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -321,7 +323,8 @@ static int postgres_commit(struct db *db, struct ssb_error *err)
 	}
 	if (pg_link_answer(&s->link, s->link.pq->sendQuery(s->link.conn, "COMMIT"), &r, &why) ==
 	    0) {
-		/* A commit that the server turned into a rollback is not reported as an error. */
+		/* If the server turned the COMMIT into a rollback, it reports no error, but
+		 * another command status. */
 		bool done = strcmp(s->link.pq->cmdStatus(r), "COMMIT") == 0;
 		s->link.pq->clear(r);
 		look_for_news(s);

@@ -15,12 +15,13 @@
 #include "base/own.h"
 #include "os/clock.h"
 
-#define ANSWER_MS      15000  /* the server gives up earlier: see SETTINGS */
+#define ANSWER_MS      15000  /* longest wait for an answer; the timeouts of SETTINGS are shorter */
 #define OLDEST_VERSION 130000 /* pg_current_xact_id() */
 
-/* These settings are sent first on each connection. The server enforces the timeouts, so that a
- * client that stops within a transaction does not block others for longer. synchronous_commit is
- * raised if this database or role has set it so low that a commit would not wait for the disk. */
+/* These settings are sent first on each connection. The server enforces the timeouts, so that
+ * a client that hangs within a transaction does not block others for longer than these times.
+ * synchronous_commit is raised if this database or role has set it so low that a commit would
+ * not wait for the disk. */
 static const char SETTINGS[] =
         "SET lock_timeout = '10s'; SET statement_timeout = '12s';"
         "SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = warning;"
@@ -28,7 +29,7 @@ static const char SETTINGS[] =
         " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
 
 static const struct {
-	const char *state; /* SQLSTATE, or the beginning of several */
+	const char *state; /* a SQLSTATE, or the first characters that several of them share */
 	int sys_errno;
 	const char *text;
 } STATES[] = {
@@ -76,8 +77,8 @@ static int fail_lost(struct pg_link *l, int sys_errno, const char *what, struct 
 	if (message[0] == '\0') {
 		return ssb_fail(err, SSB_E_SYS, sys_errno, DB_WHERE, "%s", what);
 	}
-	/* libpq has already given the reason. The number is for callers that ask whether the
-	 * connection is lost. */
+	/* `message` is libpq's and already gives the reason, so no text for sys_errno is added.
+	 * sys_errno itself is for callers that ask whether the connection is lost. */
 	bool first = err != NULL && err->code == SSB_OK;
 	ssb_fail(err, SSB_E_SYS, 0, DB_WHERE, "%s: %s", what, message);
 	if (first) {
@@ -207,7 +208,8 @@ static int check_server(struct pg_link *l, struct ssb_error *err)
 	return 0;
 }
 
-/* The URL may override the parameters before it, not those after it. */
+/* The order matters: the URL ("dbname") may override the parameters before it, but not those
+ * after it. */
 static struct pg_conn *dial_server(const struct pg_link *l)
 {
 	const char *const names[] = {
@@ -242,7 +244,8 @@ int pg_link_ready(struct pg_link *l, struct ssb_error *err)
 	return 0;
 }
 
-/* libpq's own error message may quote any part of the URL, so it is not shown. */
+/* Copies the password in l->url to l->secret. libpq's own error message is not shown, because it
+ * may quote any part of the URL. */
 static int find_secret(struct pg_link *l, struct ssb_error *err)
 {
 	char *complaint = NULL;
@@ -325,8 +328,8 @@ void pg_params_fill(struct pg_params *p, const struct db_value *args, size_t n)
 	}
 }
 
-/* PostgreSQL returns sums as `numeric` and booleans as t and f. SQLite has numbers for
- * both. */
+/* PostgreSQL returns sums as `numeric` and booleans as "t" and "f". Both become numbers here, as
+ * SQLite returns them. */
 static int read_number(const char *text, unsigned type, int64_t *ret)
 {
 	if (type == PG_BOOL) {

@@ -1,15 +1,16 @@
 /* db_sqlite.c - the store of one machine: a SQLite file in WAL mode.
  *
- * A commit appends its pages to the log and syncs that, once. The log is neither copied back
- * nor removed when a process ends (each command is a process), but only when it has grown to
- * CHECKPOINT_PAGES. From then on it is overwritten in place, which is even cheaper because its size
- * no longer changes.
+ * A commit appends its changed pages to the log (WAL) and syncs the log once. Each command is a
+ * process, so the log is neither copied back nor removed when a process ends. It is copied back
+ * when it has grown to CHECKPOINT_PAGES. From then on it is overwritten in place, which is even
+ * cheaper because its size no longer changes.
  *
- * One process writes at a time. The others queue for the lock of a separate file. If each of
- * them asked SQLite itself, it would be a reader for a moment. Readers prevent the log from
- * restarting, so the log would grow without end. A process asks more often the longer it has
- * waited, so the oldest are served first and none starves. Only SQLite's own lock protects the
- * file; the queue only sets the order. */
+ * One process writes at a time. The others queue for the lock of a separate file. If a waiting
+ * process asked SQLite instead, it would be a reader for a moment each time. Readers prevent
+ * the log from being overwritten, so the log would grow without end. The longer a process has
+ * waited, the more often it asks for the lock: those that have waited longest are served
+ * first, and none starves. Only SQLite's own lock protects the file; the queue only sets the
+ * order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,13 +34,13 @@ struct sqlite_db {
 	char path[PATH_MAX];
 	int queue;         /* fd of <path>-lock, which a process locks before it writes */
 	bool turn;         /* this process has the lock of `queue` */
-	uint64_t asked_us; /* when the wait for a lock began */
+	uint64_t asked_us; /* when this process began to wait for a lock */
 	struct db_cache cache;
 	sqlite3_stmt *statements[DB_STATEMENTS];
 	bool busy[DB_STATEMENTS]; /* the rows of the statement are being read now */
 };
 
-/* `db` is the first member of its store. */
+/* `db` is the first member of struct sqlite_db, so both have the same address. */
 static struct sqlite_db *sqlite_of(struct db *db)
 {
 	return (struct sqlite_db *)(void *)db;
@@ -94,8 +95,8 @@ static int sqlite_exec(struct db *db, const char *sql, struct ssb_error *err)
 
 /* ---- statements --------------------------------------------------------- */
 
-/* SQLite takes "$1" as a name, and numbers names by their first appearance. So the numbers match
- * only if statements follow the rule of db.h. */
+/* SQLite treats "$1" as a name, and numbers names by their first appearance. So "$1" has number 1
+ * only if the statement follows the rule of db.h. */
 static bool keeps_to_the_rule(const struct sqlite_db *s, sqlite3_stmt *st)
 {
 	int n = s->sql->bind_parameter_count(st);
@@ -164,7 +165,7 @@ static void give_statement(struct sqlite_db *s, sqlite3_stmt *st, int place)
 		(void)s->sql->finalize(st);
 		return;
 	}
-	/* sqlite3_step() has already reported a failure. */
+	/* reset() returns a failure of sqlite3_step() again, which is already reported. */
 	(void)s->sql->reset(st);
 	(void)s->sql->clear_bindings(st);
 	s->busy[place] = false;
@@ -278,7 +279,8 @@ static int wait_for_lock(void *arg, int count)
 	return 1;
 }
 
-/* This lock belongs to the process, not to the fd: a surviving child does not keep it. */
+/* An fcntl() lock belongs to the process, not to the fd: a child that survives this process does
+ * not keep the lock. */
 static int queue_lock(const struct sqlite_db *s, short type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET };
@@ -327,7 +329,7 @@ static void sqlite_rollback(struct db *db)
 {
 	struct sqlite_db *s = sqlite_of(db);
 
-	/* After some errors SQLite has rolled back by itself. */
+	/* After some errors SQLite has already rolled back by itself. */
 	if (s->sql->get_autocommit(s->handle) == 0) {
 		(void)s->sql->exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
 	}
@@ -386,8 +388,9 @@ static int take_header(void *arg, const struct db_value *v, size_t n)
 	return 1;
 }
 
-/* Accepts only a store of ours or an empty file, so that another program's file is not changed.
- * This is one statement, because another process may be making the tables now. */
+/* Accepts only an empty file or a store of this program (APPLICATION_ID), so that another
+ * program's file is not changed. Reads everything in one statement, because another process may
+ * be making the tables now. */
 static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 {
 	int64_t v[3] = { -1, -1, -1 };
@@ -406,8 +409,8 @@ static int check_ours(struct sqlite_db *s, struct ssb_error *err)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Processes that open a new file at the same time all want to change its journal mode, and SQLite
- * does not call the busy handler for that. */
+/* Processes that open a new file at the same time all try to change its journal mode. SQLite does
+ * not call the busy handler for this change, so the wait is done here. */
 static int enter_wal(struct sqlite_db *s, struct ssb_error *err)
 {
 	for (int count = 0;; count++) {
@@ -443,9 +446,9 @@ static int attach_file(struct sqlite_db *s, struct ssb_error *err)
 	}
 	(void)s->sql->busy_handler(s->handle, wait_for_lock, s);
 	(void)s->sql->file_control(s->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
-	/* The size of the pages applies to a new file. Small pages are cheaper: a transaction
-	 * changes little in each of a few pages, and each page is written, checksummed and synced
-	 * as a whole. */
+	/* page_size has an effect only on a new file. Small pages are cheaper: a transaction
+	 * changes little in each of a few pages, and each page is written, checksummed and
+	 * synced as a whole. */
 	if (check_ours(s, err) != 0 ||
 	    sqlite_exec(&s->db, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
 	    enter_wal(s, err) != 0) {

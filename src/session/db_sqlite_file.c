@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "session/db_driver.h"
 
-/* A user who can write to the directory could replace the store, and so every budget. */
+/* A user who can write to the directory could replace the store, and with it every budget. */
 static int check_directory(int fd, const char *path, struct ssb_error *err)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static int prepare_file(int dir, const char *name, const char *path, struct ssb_
 	if (fd < 0 && errno != EEXIST) {
 		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
 	}
-	/* The umask may have removed bits. */
+	/* The umask may have removed bits of the mode. */
 	if (fd >= 0 && fchmod(fd, 0600) < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, DB_WHERE, "make '%s'", path);
 	}

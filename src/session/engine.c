@@ -15,7 +15,8 @@ __extension__ typedef __int128 wide;
 
 /* ---- words --------------------------------------------------------------- */
 
-/* If the kill switch is off, a kill becomes a block. */
+/* Returns `act`. If the policy has turned the kill switch off (kill_enabled), a kill becomes a
+ * block. */
 static enum session_act lower_act(const struct session *s, enum session_act act)
 {
 	return act == ACT_KILL && !s->policy->kill_enabled ? ACT_BLOCK : act;
@@ -116,7 +117,7 @@ static struct verdict time_is_over(const struct session *s)
 	                    (unsigned)(s->policy->max_duration_ms % 1000));
 }
 
-/* The checks common to actions and runs. */
+/* The checks that actions and runs have in common. */
 static struct verdict may_begin(const struct session *s, int64_t now_us)
 {
 	if (session_is_over(s->state)) {
@@ -142,7 +143,8 @@ static struct verdict may_begin(const struct session *s, int64_t now_us)
 
 /* ---- money --------------------------------------------------------------- */
 
-/* Returns true if `used` has reached its share of `max`. 0 of 0 is not reached. */
+/* Returns true if `used` has reached the share `ppm` (millionths) of `max`. If both `used` and
+ * `max` are 0, a share above 0 is not reached. */
 static bool reaches_share(wide used, wide max, unsigned ppm)
 {
 	return (used > 0 || ppm == 0) && used * PPM >= max * ppm;
@@ -228,8 +230,8 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 		                                   money_show(estimate, a), money_show(actual, b));
 		add_verdict(&v, &dear);
 	}
-	/* The money is already spent, so a block cannot refuse it. The owner would not notice the
-	 * block without a message. */
+	/* The money is already spent, so a block cannot refuse it. A message is the only way in
+	 * which the owner learns of the block. */
 	v.tells = v.act >= ACT_ALERT;
 	v.allowed = true;
 	return v;
@@ -237,7 +239,7 @@ struct verdict engine_settle(const struct session *s, micros actual, micros esti
 
 /* ---- violations ---------------------------------------------------------- */
 
-/* Returns true if `count` is exactly `at`, or is above it and the act still has an effect. */
+/* Returns true if `count` is exactly `at`, or is above `at` and `act` still has an effect. */
 static bool acts_at(const struct session *s, enum session_act act, uint64_t count, uint64_t at)
 {
 	return count == at || (count > at && (act == ACT_BLOCK || engine_next(s, act) != s->state));
@@ -289,8 +291,8 @@ static const char *meter_text(enum session_meter m, uint64_t v, char out[48])
 }
 
 /* Judges a meter that grew from `before` to `now`. A limit acts when it is passed. A limit that
- * blocks or kills acts again each time, because every other run has to learn of it. But if a limit
- * paused a session and the owner resumed it, the session continues. */
+ * blocks or kills acts again at each later report, because every other run has to learn of it. A
+ * limit that pauses does not: if the owner resumed the session, it continues. */
 static struct verdict of_meter(const struct session *s, enum session_meter m, uint64_t before,
                                uint64_t now)
 {
@@ -336,12 +338,13 @@ struct verdict engine_run(const struct session *s, int64_t now_us)
 	}
 	v = of_total(s);
 	if (v.allowed) {
-		v = all_good(); /* the message was sent when the violation was counted */
+		v = all_good(); /* the alert was given when the violation was counted */
 	}
 	for (enum session_meter m = METER_RUNS; m < SESSION_METERS; m++) {
 		uint64_t now = s->meters[m] + (m == METER_RUNS ? 1 : 0);
 		enum session_act act = lower_act(s, s->policy->limits[m].act);
-		/* A limit that was passed earlier still refuses. */
+		/* A limit that was passed earlier still refuses. With `before` as 0, of_meter()
+		 * acts again. */
 		bool refuses = act == ACT_BLOCK || act == ACT_KILL ||
 		               (m == METER_RUNS && act == ACT_PAUSE);
 		struct verdict one = of_meter(

@@ -1,7 +1,7 @@
 /* engine.h - every decision about a session, as pure functions: no clock, no store, no I/O.
  * The store applies the decisions within a transaction.
  *
- * Every `s` must have its policy. */
+ * In every call, s->policy must not be NULL. */
 #ifndef SESSION_ENGINE_H
 #define SESSION_ENGINE_H
 
@@ -67,8 +67,8 @@ bool engine_blocks(const struct verdict *v);
  * limits.runs. */
 struct verdict engine_run(const struct session *s, int64_t now_us);
 
-/* Judges meters that have grown from `before` to those of `s`, and the time. Returns the hardest
- * consequence, with an alert for each meter that has just passed alert_at. */
+/* Judges the meters, which have grown from `before` to s->meters, and the age of the session.
+ * Returns the hardest consequence, with an alert for each meter that has just passed alert_at. */
 struct verdict engine_meter(const struct session *s, const uint64_t before[SESSION_METERS],
                             int64_t now_us);
 

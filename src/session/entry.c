@@ -1,13 +1,13 @@
 /* entry.c - the lines of a session's ledger: chained like those of a run's record
- * (skillsandbox-trace(5)), and kept in the store. Each has a snapshot of the session after
- * the line.
+ * (skillsandbox-trace(5)), and kept in the store. Each line has a snapshot of the session as it
+ * is after the line's event.
  *
  *   session_created ... session_killed signature [more, signature] ...
  *
- * The ledger of a session that is over ends with a signature. Later lines (a bill, a
- * delivery) are added after it and signed again. So every line of a session that is over
- * says how many bills may still come: a ledger that was cut back to an earlier signature
- * does not look complete. */
+ * The ledger of a session that is over ends with a signature. Later lines (a bill, a delivery)
+ * are added after it and signed again. An attacker could cut the ledger back to an earlier
+ * signature. So every line of a session that is over says how many bills may still come, and a
+ * ledger that was cut back does not look complete. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,11 +1,12 @@
 /* export.c - copies of the ledger in the files that a policy names.
  *
- * A file is opened and locked while the transaction still holds the session, and written after
- * the commit. So the lines of one session appear in their order, and only if they happened. No call
- * waits for that lock, because any process may hold it, not only ours. If the lock is held, or the
- * file cannot be opened or written, the store remembers from which line on the copy is behind, and
- * the next call that can do so writes these lines first. A failed copy only causes a warning: the
- * ledger itself is in the store. */
+ * A file is opened and locked before the commit, while the transaction has locked the session,
+ * and written after the commit. So the lines of one session appear in their order, and a line
+ * appears only if its transaction was committed. No call waits for the lock of a file, because
+ * any program may hold it. If the lock is held, or the file cannot be opened or written, the
+ * store records the first line that the copy lacks. The next call that can write the file
+ * writes the missing lines first. A failed copy only causes a warning: the ledger itself is in
+ * the store. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -96,9 +97,10 @@ static void fall_behind(struct call *c, const struct row *row, size_t item, int6
 	             DB_ARGS(DB_I(row->n), DB_I(item), DB_I(from)), NULL, NULL, &why);
 }
 
-/* Records `from` as the first missing line, unless an earlier line is recorded. Called after the
- * commit, while the file is still locked. Meanwhile a process that could not get the lock may have
- * recorded a later line as the first missing one, or this call may have deleted the record. */
+/* Records `from` as the first missing line, unless an earlier line is recorded. Called after
+ * the commit, while the file is still locked. The record may have changed meanwhile: a process
+ * that could not get the lock may have recorded a later line, or this call may have deleted
+ * the record. */
 static void fall_back(struct call *c, const struct export_copy *to, int64_t from)
 {
 	struct ssb_error why = { 0 };
@@ -131,7 +133,7 @@ static int add_late(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* Reads the missing lines from `from` up to the lines of this call. */
+/* Reads the missing lines, from `from` to before `until`, into to->late. */
 static void catch_up(struct call *c, struct export_copy *to, size_t item, int64_t from,
                      int64_t until)
 {
@@ -203,7 +205,7 @@ static void open_one(struct call *c, struct exports *e, const struct row *row, s
 		return;
 	}
 	if (row->lines.failed) {
-		/* These lines are in the store, and the next call reads them there. */
+		/* The missing lines are in the store, where the next call reads them. */
 		why = "more lines than one call can write; the next call writes the rest";
 	} else if (e->n == MAX_OPEN) {
 		why = "too many files at once";
@@ -260,7 +262,8 @@ struct exports *export_open(struct call *c)
 	return e;
 }
 
-/* Removes a partly written line, because the next line would be unreadable, too. */
+/* Appends `lines` to the file. On failure, removes what was written: after half a line, the next
+ * line would be unreadable, too. */
 static int write_lines(struct call *c, const struct export_copy *to, const struct buf *lines)
 {
 	off_t end = lseek(to->fd, 0, SEEK_END);

@@ -1,8 +1,8 @@
 /* fanout.c - sends a request to all keepers before it waits for the first answer.
  *
- * If there are more runs than file descriptors, it waits for the runs in waves. The runs of later
- * waves get the request first without a wait for the answer, and are asked again when their wave
- * begins. Most of them are dead by then. */
+ * There may be more runs than file descriptors, so the answers are awaited in waves of WAVE
+ * runs. Before the first wave, the runs of all later waves get the request, too, but no answer
+ * is awaited. They are asked again when their wave begins; most of them are dead by then. */
 #include "session/fanout.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 #include "session/place.h"
 
 #define SILENT_MS  75   /* time in which a keeper must confirm the request */
-#define UNSURE_MS  1000 /* instead of SILENT_MS, if force is impossible or would take the grace */
+#define UNSURE_MS  1000 /* the same if force is impossible or would cost the grace */
 #define LATE_MS    60   /* time in which the run must be dead after its grace */
 #define PAUSE_MS   5000 /* time in which the run must stop */
 #define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */
@@ -129,7 +129,8 @@ static void hear_keeper(struct target *t, enum live_op op)
 			t->init = place_open(r.init, r.init_start);
 		}
 	} else if (got > 0) {
-		/* If the init is known, only the init's pidfd shows that the run is dead. */
+		/* For a kill, the answer proves nothing if the init is known: only its pidfd
+		 * shows that the run is dead. */
 		own_close(&t->sock);
 		t->other = r.answer == LIVE_OTHER;
 		if (op != LIVE_KILL || t->init < 0 || t->other) {
@@ -138,8 +139,8 @@ static void hear_keeper(struct target *t, enum live_op op)
 	}
 }
 
-/* Ends the wait for a keeper that is gone or silent. The run is not ended, because it may belong to
- * another session. */
+/* Ends the wait for the keeper of an `unsure` target if it is gone or silent. The run is not
+ * ended, because it may belong to another session. */
 static void press_unsure(struct target *t, uint64_t waited)
 {
 	if (t->gone) {
@@ -278,7 +279,8 @@ static void wave_run(const struct wave *w)
 	}
 }
 
-/* Sends the request and does not wait for the answer. The keeper still reads the request. */
+/* Sends the request and closes the socket without waiting for the answer. The keeper still reads
+ * the request. */
 static void send_request(const struct target *t, int dir, const struct live_request *q)
 {
 	bool here = dir >= 0 && (t->unsure || live_name_here(dir, t->run.socket));

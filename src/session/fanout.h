@@ -27,7 +27,7 @@ struct targets {
 	bool full; /* there was no room for some targets */
 };
 
-/* Copies `one`. For an unsure target, only the socket's name must be set. Returns false and sets
+/* Copies `one`. If one->unsure is true, only run.socket must be set. Returns false and sets
  * `full` if there was no room. */
 bool targets_add(struct targets *t, const struct target *one);
 void targets_done(struct targets *t);

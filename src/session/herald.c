@@ -1,6 +1,6 @@
-/* herald.c - starts the process that delivers messages. It is this executable, started again
- * through /proc/self/exe under another name. Its environment has little more than the variables
- * that its libraries read.
+/* herald.c - starts the process that delivers messages. This process, the herald, is this
+ * executable, started again through /proc/self/exe under another name. Its environment has little
+ * more than the variables that its libraries read.
  *
  * There is one lock per state directory. If a herald finds that another herald has the lock, it
  * ends at once. The message for which it was started is not lost: it is already in the outbox, and

@@ -18,8 +18,8 @@
  *   action_count      number
  *   violation_counts  object: name to number, at most MAX_JSON_MEMBERS
  *
- * Further members are passed on, in plain JSON and in PagerDuty's details. Any text may be hostile,
- * so herald_body() cleans it for each receiver. */
+ * Further members of the event are passed on in plain JSON and in PagerDuty's details. Any
+ * text may be hostile, so herald_body() cleans it for each receiver. */
 #ifndef SESSION_HERALD_H
 #define SESSION_HERALD_H
 
@@ -56,8 +56,8 @@ int herald_body(const struct outbox_item *item, struct buf *out, struct ssb_erro
  * a regular file of the owner that no other user can read, and is read again for every
  * request. If it cannot be read, nothing is sent. */
 void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct herald_result *ret);
-/* Returns the time until the next try. `tries` includes the try that has just failed. 0: no more
- * tries. */
+/* Returns the time until the next try, or 0 if there must be no more tries. `tries` includes the
+ * try that has just failed. */
 uint64_t herald_retry_ms(const struct herald_result *r, unsigned tries);
 /* Like herald_retry_ms(), for a part of a ledger. Returns 0 only if the collector rejects the
  * content. After any other error the part can be sent later, because the ledger is kept. */

@@ -13,7 +13,7 @@
 #include "session/herald.h"
 
 /* Limits in bytes. Receivers count characters, and a text never has more characters than bytes. */
-#define SLACK_TEXT    3000 /* of a section, and of the whole message */
+#define SLACK_TEXT    3000 /* for a section, and for the whole message */
 #define SLACK_FIELD   2000
 #define PAGER_SUMMARY 1024
 #define PAGER_SOURCE  255
@@ -90,8 +90,8 @@ static const char *slack_entity(uint32_t cp)
 	return cp == '&' ? "&amp;" : cp == '<' ? "&lt;" : cp == '>' ? "&gt;" : NULL;
 }
 
-/* Appends text until `out` has `most` bytes. Cut text ends with an ellipsis, and never
- * within a character or an entity. */
+/* Appends text, but only until `out` has `most` bytes. If the text is cut, it ends with an
+ * ellipsis. It is never cut within a character or an entity. */
 static void add_text(struct buf *out, const char *s, size_t len, bool slack, size_t most)
 {
 	size_t room = sizeof(ELLIPSIS) - 1;
@@ -122,7 +122,8 @@ static void add_str(struct buf *out, const char *s, bool slack, size_t most)
 
 /* ---- plain JSON --------------------------------------------------------- */
 
-/* Copies the value with clean texts. The JSON reader has limited its depth. */
+/* Copies the value and cleans its texts. The recursion is limited, because the JSON reader limits
+ * the depth. */
 static void copy_node(struct json *j, const struct json_doc *doc, const struct json_node *n)
 {
 	auto_buf text = BUF(MAX_NOTIFY_BODY);
@@ -171,7 +172,8 @@ static int body_json(const struct outbox_item *item, const struct herald_event *
 
 /* ---- Slack -------------------------------------------------------------- */
 
-/* Writes a text for Slack. `verbatim` prevents that foreign text becomes links or mentions. */
+/* Writes a text for Slack. `verbatim` tells Slack not to turn parts of foreign text into links or
+ * mentions. */
 static void slack_text(struct json *j, const struct buf *text)
 {
 	json_open(j, '{');

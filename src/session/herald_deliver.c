@@ -26,13 +26,13 @@
 #include "os/clock.h"
 
 #define LEASE_MS 60000
-#define HOLD_MS  40000 /* a request that begins later may end after the lease */
+#define HOLD_MS  40000 /* longest wait here; a later request could end after the lease */
 #define POST_MS  (HERALD_REQUEST_MS + 2000) /* a child that takes longer is killed */
 #define STUCK_MS 500
 #define LOOK_MS  500 /* maximum delay until a new message is seen */
 #define TAKES    256 /* messages taken from the outbox in one turn */
 
-/* A message that was taken. */
+/* A message that was taken from the outbox. */
 struct herald_held {
 	struct outbox_item item;
 	uint64_t taken_ms;
@@ -127,7 +127,7 @@ static bool same_receiver(const struct outbox_item *a, const struct outbox_item 
 	       strcmp(a->secret != NULL ? a->secret : "", b->secret != NULL ? b->secret : "") == 0;
 }
 
-/* Returns true if `i` is the first message to its receiver, and no other request to it is
+/* Returns true if `i` is the first message to its receiver, and no request to this receiver is
  * running. */
 static bool is_turn(const struct herald *h, size_t i)
 {
@@ -171,9 +171,10 @@ static bool is_stuck(const struct herald *h, size_t i)
 	return false;
 }
 
-/* Returns the index of the message to drop for a new one: the newest message that waits for a stuck
- * receiver, because it uses a place that a message to another receiver could use. To drop the
- * newest one keeps the order. If no receiver is stuck, returns h->n: a place becomes free soon. */
+/* Returns the index of the message to drop for a new one: the newest message that waits for a
+ * stuck receiver, because it uses a place that a message to another receiver could use.
+ * Dropping the newest one keeps the order. If no receiver is stuck, returns h->n: a place
+ * becomes free soon. */
 static size_t in_the_way(const struct herald *h)
 {
 	for (size_t i = h->n; i > 0; i--) {
@@ -252,8 +253,8 @@ static int collect_items(struct herald *h, struct ssb_error *err)
 	return 0;
 }
 
-/* Does one turn. Returns 1 if more messages are left, 0 if none is left. To look into the outbox is
- * cheap; to take a message needs a transaction. */
+/* Does one turn. Returns 1 if more messages are left, 0 if none is left. Looks into the outbox
+ * first, which is cheap: taking a message needs a transaction. */
 static int run_turn(struct herald *h, struct ssb_error *err)
 {
 	int64_t wait = -1;

@@ -290,7 +290,8 @@ void herald_post(const struct outbox_item *item, uint64_t deadline_ms, struct he
 	delivery_id(item, &words);
 	if (item->kind == NOTIFY_JSON && item->secret != NULL &&
 	    sign_body(item, &body, &words, &err) != 0) {
-		ret->retry = true; /* another try may succeed: the owner can repair it */
+		/* Another try may succeed: the owner may have repaired the secret file. */
+		ret->retry = true;
 		snprintf(ret->error, sizeof(ret->error), "%s", err.text);
 		return;
 	}

@@ -8,7 +8,7 @@
  *  - adds up what the run uses, and tells the supervisor to end or pause it,
  *  - gets the news of kills on other machines (PostgreSQL),
  *  - records the end.
- * If either process ends, the run ends: no skill runs unmetered. */
+ * If the keeper or the supervisor ends, the run ends: no skill runs unmetered. */
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -47,8 +47,8 @@ static int hear_answer(int sock, struct ssb_error *err)
 		return 0;
 	}
 	*err = a.err;
-	/* Here the session or its store was not found. With this code the caller would report that
-	 * the skill's program was not found, so the code is changed. */
+	/* SSB_E_NOT_FOUND means here that the session or its store was not found. The caller
+	 * would report that the skill's program was not found, so the code is changed. */
 	if (err->code == SSB_E_NOT_FOUND) {
 		err->code = SSB_E_POLICY;
 	}
@@ -166,7 +166,9 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 	}
 	if (id == NULL || plan->n_refusals > 0 || plan->argv.n == 0) {
 		return sandbox_run(q, ret_result, ret_prepared,
-		                   err); /* the keeper reports why there is no run */
+		                   /* Without a session, or if there is nothing to run, no keeper
+		                    * is started. */
+		                   err);
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",

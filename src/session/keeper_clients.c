@@ -34,8 +34,8 @@ static void send_reply(const struct keeper *k, struct keeper_client *c, enum liv
 	}
 }
 
-/* Returns a free slot, or else the slot of a client that has not sent its request. NULL: all
- * clients wait for an answer. */
+/* Returns a free slot. If there is none, drops the client that has been silent for longest and
+ * returns its slot. NULL: all clients wait for an answer. */
 static struct keeper_client *find_slot(struct keeper *k)
 {
 	struct keeper_client *silent = NULL;

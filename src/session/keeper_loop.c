@@ -11,7 +11,7 @@
 #include "session/keeper_priv.h"
 #include "session/place.h"
 
-#define TURN_MESSAGES 64    /* messages of the supervisor that are read at one time */
+#define TURN_MESSAGES 64    /* most messages of the supervisor that are read in one turn */
 #define STORE_MS      1000  /* maximum time between two queries to the store */
 #define RETRY_MS      500   /* wait after the store did not answer */
 #define LOSS_MS       10000 /* after this time without an answer the store counts as lost */
@@ -37,7 +37,8 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	uint64_t at = clock_ms() + (grace_ms < HOUR_MS ? grace_ms : HOUR_MS) + FORCE_MS;
 
 	if (k->dead || (k->killing && at + FORCE_MS >= k->force_at)) {
-		return; /* the supervisor already has the order to end the run by then */
+		/* An earlier order already ends the run by then. */
+		return;
 	}
 	m.kill.grace_ms = grace_ms < HOUR_MS ? grace_ms : HOUR_MS;
 	snprintf(m.kill.reason, sizeof(m.kill.reason), "%s", reason);
@@ -47,8 +48,8 @@ void keeper_kill(struct keeper *k, uint64_t grace_ms, const char *reason)
 	k->force_at = at;
 }
 
-/* Tells the supervisor to stop or resume the run. If the message cannot be sent, the next call
- * tries again. */
+/* Tells the supervisor to stop or resume the run, as `paused` and `held` say. If the message
+ * cannot be sent, the next call tries again. */
 static void set_pause(struct keeper *k)
 {
 	bool want = k->paused || k->held;
@@ -232,7 +233,7 @@ static void give_task(struct keeper *k, enum clerk_task_kind kind)
 	clerk_give(k->clerk, &k->task);
 }
 
-/* Gives the clerk the next task, if there is one. */
+/* Gives the clerk the next task, if one is due. */
 static void ask_store(struct keeper *k)
 {
 	uint64_t now = clock_ms();
@@ -367,7 +368,7 @@ static void run_turn(struct keeper *k)
 		p[AT_CLIENTS + i] = (struct pollfd){ .fd = k->clients[i].fd, .events = POLLIN };
 	}
 	(void)poll(p, AT_FIXED + MAX_LIVE_CLIENTS, wait_ms(k));
-	/* Requests to end or stop the run have priority. */
+	/* Clients are heard first, because they ask to end or stop the run. */
 	hear_clients(k, p);
 	if (p[AT_CLERK].revents != 0 && clerk_take(k->clerk, &w)) {
 		hear_store(k, &w);

@@ -43,8 +43,8 @@ struct keeper {
 	int init; /* pidfd; -1: none yet, or dead */
 	struct keeper_client clients[MAX_LIVE_CLIENTS];
 	/* the exchange with the store */
-	struct clerk_word word; /* the last answer that has `stored` set */
-	struct clerk_task task; /* task that was given last */
+	struct clerk_word word; /* the last clerk_word that has `stored` set */
+	struct clerk_task task; /* the task that was last given to the clerk */
 	bool given;             /* the task has no answer yet */
 	uint64_t given_at;
 	uint64_t next_at;  /* the store is asked again at this time at the latest */

@@ -126,8 +126,8 @@ static _Noreturn void leave_process(struct keeper *k, int status)
 	_exit(status);
 }
 
-/* Refuses the run. The refusal may end the whole session, so its decision is enforced, which ends
- * the session's other runs. */
+/* Tells the caller that the session refuses the run. The refusal may end the whole session: this
+ * decision is enforced here and ends the session's other runs. */
 static _Noreturn void refuse_run(struct keeper *k, const struct decision *d)
 {
 	struct ssb_error err = { 0 };

@@ -219,7 +219,7 @@ struct writing {
 	const struct outbox_item *item;
 	const struct otel_config *c;
 	struct ids ids;
-	/* all below: used only for a span */
+	/* the fields below are used only for a span */
 	int64_t end_us;
 	bool over;  /* the end of the session was found */
 	bool ended; /* the end of the session was written; later lines are skipped */

@@ -1,6 +1,6 @@
-/* ledger_otlp.h - writes the ledger of a session as OpenTelemetry data: a log record for each line,
- * and a span for a session that is over. They are in one trace, whose ids are derived from the
- * session's id. */
+/* ledger_otlp.h - writes the ledger of a session as OpenTelemetry data: a log record for each
+ * line, and a span for a session that is over. The records and the span are in one trace. Its
+ * ids are derived from the session's id. */
 #ifndef SESSION_LEDGER_OTLP_H
 #define SESSION_LEDGER_OTLP_H
 

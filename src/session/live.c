@@ -222,8 +222,7 @@ void live_names(int dir_fd, live_name_fn *fn, void *arg)
 	}
 }
 
-/* The number of keepers that are asked at one time, because there may be more keepers than free
- * fds. */
+/* The most keepers that are asked at one time: there may be more keepers than free fds. */
 #define PINGS 64
 
 static size_t ping_some(int dir_fd, DIR *d, struct pollfd p[PINGS])

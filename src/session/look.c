@@ -1,6 +1,6 @@
-/* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is over are
- * expired first, so that none of them is shown as active. Callbacks are called after the
- * transaction, so that they may be slow. */
+/* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is
+ * over are expired first, so that none of them is shown as active. Callbacks are called after
+ * the transaction, so they may be slow. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -247,7 +247,7 @@ int session_counts(struct session_store *ss, const char *id, session_count_fn *f
 
 struct page {
 	struct buf text;
-	size_t ends[LEDGER_PAGE]; /* end of each line in the buffer */
+	size_t ends[LEDGER_PAGE]; /* end of each line in `text` */
 	size_t n;
 };
 

@@ -13,8 +13,8 @@ typedef int64_t micros; /* millionths of a dollar */
 #define MONEY_TEXT        32
 
 /* Parses "5", "0.50", "1.5e-3": dollars without a sign, exact to the micro-dollar and at most
- * MAX_MICROS. Returns false for any other text (negative, "nan", finer, more). *ret_why (if not
- * NULL) is then the reason, for people. */
+ * MAX_MICROS. Returns false for any other text: negative, "nan", finer than a micro-dollar,
+ * more than MAX_MICROS. *ret_why (if not NULL) is then the reason, for people. */
 bool money_parse(const char *s, micros *ret, const char **ret_why);
 
 /* Writes "$0.50", "$0.0021": at least two places, without further zeros. Returns `out`. */

@@ -170,7 +170,8 @@ int outbox_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item 
 			t.item = (struct outbox_item){ 0 };
 		}
 		if (got != 0) {
-			/* Messages have priority: they are few, and people wait for them. */
+			/* Messages have priority over parts of ledgers: messages are few, and
+			 * people wait for them. */
 			return got == 1 ? 1 : send_take(ss, lease_ms, ret, err);
 		}
 	}

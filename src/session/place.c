@@ -107,8 +107,9 @@ int place_open(pid_t pid, uint64_t start)
 		errno = ESRCH;
 		return -1;
 	}
-	/* The order matters: once the fd is open, the process cannot be replaced while its
-	 * start time is read. */
+	/* The fd is opened first. If the start time matches afterwards, the process was alive
+	 * when the fd was opened, so the fd is for this process. In the other order the pid could
+	 * be reused in between. */
 	auto_fd fd = (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (fd < 0) {
 		return -1;
@@ -233,7 +234,7 @@ static void end_child(pid_t pid, pid_t init)
 	}
 }
 
-/* Ends all descendants. The orphans of dead children become children of this init, too. So this
+/* Ends all descendants. When a child dies, its own children become children of this init. So this
  * repeats until there are no children, or until all children are dead and the init does not reap
  * them. */
 static void end_children(pid_t init)

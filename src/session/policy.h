@@ -47,7 +47,7 @@ struct session_policy {
 	/* budget */
 	micros max_cost_per_session;
 	micros max_cost_per_action;
-	unsigned alert_at_ppm; /* alert_at, 0.80 as 800000; for every budget and limit */
+	unsigned alert_at_ppm; /* alert_at: 0.80 is 800000; for every budget and limit */
 	enum session_act on_exceed;
 	uint64_t reservation_ms;
 	bool charge_on_timeout; /* false: the amount of an unsettled reservation is given back */
@@ -87,10 +87,10 @@ int session_policy_parse(const char *file, const char *bytes, size_t len,
 int session_policy_load(const char *path, struct session_policy *ret, struct ssb_diags *diags,
                         struct ssb_error *err);
 
-/* Returns true if the ledger is sent to a collector. */
+/* Returns true if the ledger is sent to a collector (EXPORT_OTEL). */
 bool session_policy_sends(const struct session_policy *p);
-/* Returns the threshold for `name`, borrowed from `p`. NULL: this kind of violation is only
- * counted. */
+/* Returns the threshold for `name`, borrowed from `p`, or NULL if there is none: this kind of
+ * violation is then only counted. */
 const struct session_threshold *session_policy_threshold(const struct session_policy *p,
                                                          const char *name);
 /* Converts "30m", "1.5h", "90", "5s" to milliseconds. Returns false if the text is invalid,

@@ -121,8 +121,8 @@ static void read_thresholds(struct ctx *c, const struct ynode *n, const struct f
 
 #define N_COUNTED (CLASS_COUNT + EV_COUNT + 1)
 
-/* Returns true if the key is a threat class, a kind of event or the total. The runtime itself
- * counts these. */
+/* Returns true if the key is a threat class, a kind of event or the total: what the runtime
+ * itself counts. Reports an error for any other key. */
 static bool is_counted(struct ctx *c, const struct ynode *n)
 {
 	const char *names[N_COUNTED] = { [N_COUNTED - 1] = ANY_VIOLATIONS };
@@ -186,7 +186,7 @@ static void read_timeout(struct ctx *c, const struct ynode *n, const struct fiel
 	}
 }
 
-/* Reads what must happen to a run that can no longer be metered. */
+/* Reads on_store_loss: what must happen to a run that can no longer be metered. */
 static void read_loss(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	static const char *const WORDS[] = { "kill", "pause", "continue" };
@@ -198,7 +198,8 @@ static void read_loss(struct ctx *c, const struct ynode *n, const struct field *
 	}
 }
 
-/* The list is checked but not used: the ledger always contains everything. */
+/* Reads audit.include. The list is checked but not used, because the ledger always contains
+ * everything. */
 static void read_include(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	(void)at;

@@ -42,8 +42,8 @@ ROW_READER(policy_read_act);      /* enum session_act */
 ROW_READER(policy_read_short);    /* char[max]: one line that fits and is not empty */
 ROW_READER(policy_read_ignored);  /* reads nothing: the key has no meaning for this program */
 
-/* Returns a new, non-empty text of one line, or NULL (reported). Findings do not repeat the text,
- * because it may be a secret. */
+/* Returns a new, non-empty text of one line. Returns NULL after reporting a finding, which does
+ * not repeat the text, because it may be a secret. */
 char *policy_read_secret(struct ctx *c, const struct ynode *n, const struct field *f);
 
 #endif

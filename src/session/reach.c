@@ -44,8 +44,9 @@ static int put_line(struct call *c, struct row *row, const struct row *by, size_
 	return entry_end(c, row, err);
 }
 
-/* Returns the time until which runs may continue. If a policy kills the session, its runs get the
- * policy's grace, even if they learn of the kill later. */
+/* Returns the time until which runs may continue: now plus a grace. The owner's own change has
+ * its own grace; otherwise the grace is that of the policy of `by`. A run that learns of the kill
+ * later gets what is left of the grace. */
 static int64_t runs_until(const struct call *c, const struct row *by)
 {
 	const uint64_t most = MAX_GRACE_SECONDS * 1000;

@@ -1,11 +1,12 @@
 /* send.c - sends ledgers to collectors: remembers how much of a ledger each collector has, and
  * chooses the next lines.
  *
- * An export adds no cost to a ledger line. A row of `sends` has the number of the first line that a
- * collector lacks, and the herald compares it with the end of the ledger. The row advances in the
- * transaction that records that a request was accepted. So if a herald dies, some lines are sent
- * again, but no line is left out. When the session is over and all lines are sent, its span is sent
- * and the row is closed; a later line opens it again.
+ * An export does not make it more expensive to write a ledger line, because a new line changes no
+ * row of `sends`. Such a row has the number of the first line that a collector lacks, and the
+ * herald compares this number with the end of the ledger. The row advances in the transaction
+ * that records that a request was accepted. So if a herald dies, some lines are sent again, but
+ * no line is left out. When the session is over and all lines are sent, its span is sent and the
+ * row is closed; a later line opens it again.
  *
  * Signatures and lines about these deliveries are not sent: if only such lines are left, the row
  * advances without a request. */
@@ -213,7 +214,8 @@ static int read_part(struct session_store *ss, const struct next *x, struct part
 	if (p->out.failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "outbox", "out of memory");
 	}
-	/* If lines are missing, the store is damaged. Waiting would not help. */
+	/* If no line was read, the store is damaged and lacks these lines. They are skipped,
+	 * because waiting would not help. */
 	p->upto = p->upto == from ? x->seq : p->upto;
 	return 0;
 }
@@ -224,7 +226,7 @@ static int fill_item(struct session_store *ss, struct next *x, struct ssb_error 
 {
 	AUTO(part_done) struct part p = { .upto = x->sent };
 
-	/* The end of a span may exceed MAX_SEND_BYTES by one line. */
+	/* One line more than MAX_SEND_BYTES: has_room() always accepts the end of a session. */
 	buf_init(&p.out, MAX_SEND_BYTES + MAX_RECORD_LINE);
 	p.span = x->sent >= x->seq && x->ended != 0 && x->span == 0;
 	p.upto = p.span ? 0 : x->sent;
@@ -318,7 +320,8 @@ int send_wait(struct session_store *ss, int64_t *ret_due, struct ssb_error *err)
 
 /* ---- sent, or not -------------------------------------------------------- */
 
-/* Returns when the next request is due: now if many lines are left, otherwise a little later. */
+/* Returns when the next request is due: now if many lines are left or the session is over,
+ * otherwise AGAIN_US later. */
 static int64_t next_due(const struct call *c, const struct row *own, const struct outbox_item *item)
 {
 	bool behind = own->seq > item->upto + SEND_LINES;
@@ -346,8 +349,8 @@ int send_done(struct session_store *ss, const struct outbox_item *item, unsigned
 	           NULL, NULL, err) != 0) {
 		return -1;
 	}
-	/* If a collector is down for a long time, the ledger gets only HERALD_TRIES lines about
-	 * it. */
+	/* If a collector is down for a long time, only its first HERALD_TRIES failures get a line
+	 * in the ledger. */
 	if ((over || item->tries < HERALD_TRIES) && outbox_entry(&c, item, status, error,
 	                                                         sent   ? OUTBOX_DELIVERED
 	                                                         : over ? OUTBOX_GIVEN_UP

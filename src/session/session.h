@@ -32,10 +32,11 @@ bool session_store_exists(const struct owner *o);
 /* Enforces the deferred decision, if any, and frees `ss`. Accepts NULL. */
 void session_store_close(struct session_store *ss);
 
-/* The result for the runs that a decision concerns. All fields are 0 if there are none. */
+/* The result for the runs that a decision concerns. All fields are 0 if there are no such runs.
+ */
 struct act_report {
 	size_t runs;      /* running on this machine */
-	size_t reached;   /* handled by their keeper */
+	size_t reached;   /* ended, paused or resumed by their keeper */
 	size_t forced;    /* ended through their pidfd */
 	size_t elsewhere; /* on other machines; their keepers get the change from the store */
 	size_t left;      /* still running when the wait ended */
@@ -54,8 +55,9 @@ struct decision {
 	bool changed;             /* the state of `decided` changed */
 	enum session_state state; /* state of `decided` */
 	uint64_t grace_ms;        /* if `decided` was killed: the grace of its runs */
-	/* Sessions whose new state their runs must learn, the session nearest to the root first.
-	 * Their descendants are not listed, because they get the state from them. */
+	/* Sessions whose runs must be told of a new state, the session nearest to the root first.
+	 * Their descendants are not listed, because a request always reaches the runs of
+	 * descendants, too. */
 	struct {
 		char id[SESSION_ID];
 		enum session_state state;
@@ -100,8 +102,8 @@ struct session_swept {
  * call also does this in the store, but only for its own session. */
 int session_sweep(struct session_store *ss, struct session_swept *ret, struct ssb_error *err);
 
-/* The highest number of a reservation, exact in every program that reads JSON. The numbers are
- * random, so that no process can guess and settle the reservation of another. */
+/* The highest number of a reservation. Every program that reads JSON can represent it exactly.
+ * The numbers are random, so that no process can guess and settle the reservation of another. */
 #define MAX_RESERVATION ((INT64_C(1) << 53) - 1)
 
 /* ---- money and violations ----------------------------------------------- */

@@ -92,7 +92,7 @@ int session_run_begin(struct session_store *ss, const char *id, struct session_r
 	}
 	for (size_t i = 0; i < c.n; i++) {
 		c.verdicts[i] = engine_run(&c.chain[i].s, c.now);
-		c.news[i] = true; /* the engine reports an alert only once */
+		c.news[i] = true; /* engine_run() gives each alert only once */
 	}
 	call_decide(&c);
 	for (size_t i = 0; i < c.n && !c.verdict.allowed; i++) {

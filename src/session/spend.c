@@ -381,8 +381,8 @@ int session_settle(struct session_store *ss, int64_t reservation, micros actual,
 	    call_load_at(&c, r.session, r.root, err) != 0 || take_it(&c, &r, &taken, err) != 0) {
 		return -1;
 	}
-	/* The reservation was changed before the tree was locked, so it is read again. Under the
-	 * lock no other call can change it. */
+	/* If another call changed the reservation before this call locked the tree, it is read
+	 * again. Under the lock no other call can change it. */
 	if (!taken && (find_reservation(&c, reservation, &r, err) != 0 ||
 	               take_it(&c, &r, &taken, err) != 0 || !taken)) {
 		return store_damaged(err, "a reservation cannot be settled");

@@ -72,7 +72,8 @@ struct row {
 	bool entered;     /* the ledger of this session has new lines */
 	bool restated;    /* state and reason must be saved, too */
 	bool changed;     /* the session entered another state */
-	bool acts; /* the state did not change with an ancestor's state, so its runs must be told */
+	/* The state changed, and not because of an ancestor, so the runs must be told. */
+	bool acts;
 };
 
 struct session_store {

@@ -31,7 +31,7 @@ static void add_name(struct tally *t, const char *name)
 		}
 	}
 	if (t->n_names == MAX_TALLY_NAMES && !t->is_taken && t->known == t->n_names) {
-		t->n_names = t->known = 0; /* the store still has them */
+		t->n_names = t->known = 0; /* all names are in the store: begin a new list */
 	}
 	if (t->n_names < MAX_TALLY_NAMES) {
 		snprintf(t->names[t->n_names++], sizeof(t->names[0]), "%s", name);
@@ -125,7 +125,7 @@ static void put_violation(struct session_usage *u, const char *name, uint64_t n)
 	}
 }
 
-/* Makes the next report from all messages so far. */
+/* Makes the next report from all usage that is not reported yet. */
 static void close_report(struct tally *t)
 {
 	t->taken = t->open;

@@ -45,7 +45,7 @@ bool tally_empty(const struct tally *t);
 /* Returns true if tally_take() gives the last report again, which does not include newer usage. */
 bool tally_repeats(const struct tally *t);
 /* Returns true if the usage must be reported at once, because of a violation, a new name, or a
- * meter that has used half of what `room` leaves. */
+ * meter that has used half of its `room`. */
 bool tally_urgent(const struct tally *t, const uint64_t room[SESSION_METERS]);
 
 /* Gives the next report. The previous report must have been settled. `ret` borrows from `t`. */

@@ -239,8 +239,8 @@ void call_decide(struct call *c)
 	}
 	c->decided = &c->chain[at];
 	c->verdict = c->verdicts[at];
-	/* The session expired during this call. If an ancestor is ended, the session is ended,
-	 * too. */
+	/* A session of the chain expired during this call (c->expired). This decides, unless an
+	 * ancestor of that session is killed, which ends it, too. */
 	if (c->expired != NULL && (c->expired <= c->decided || c->verdict.act < ACT_KILL)) {
 		c->decided = c->expired;
 		c->verdict.code = VERDICT_MAX_DURATION;

@@ -55,8 +55,8 @@ int violations_count(struct call *c, const char *name, uint64_t n, uint64_t *ret
 			return -1;
 		}
 		*ret_count = count;
-		/* The threshold acts at exactly its count, but several violations at once may skip
-		 * that count. */
+		/* The threshold acts at exactly its count. If several violations at once skip
+		 * that count, it is judged instead of `count`. */
 		if (t != NULL && count > t->count && count - n < t->count) {
 			count = t->count;
 		}
