@@ -1,4 +1,4 @@
-/* approve.c - what the owner answers through a client, and what is remembered of it.
+/* approve.c - reads the owner's answers, which a client brings, and remembers what they granted.
  *
  * An answer comes with the state of its question (approve_state()), which the protocol library
  * authenticates. It counts only if the skill still has the manifest and the files that the
@@ -15,18 +15,18 @@
 #include "base/own.h"
 #include "serve/approve_priv.h"
 
-/* the name of the approver in the record */
+/* the name in the record of the party that approved */
 #define BY "MCP client, for a run or a session"
 
-/* An approval that ends with the client or the server. It is for one skill with this manifest and
- * these files. */
+/* One item that the owner granted for the client's session. It is for one skill with this
+ * manifest and these files, and ends with the client or the server. */
 struct session_grant {
 	char *principal;
 	char *skill;
 	uint8_t manifest[SHA256_BYTES];
 	uint8_t tree[SHA256_BYTES];
 	enum ssb_option option;
-	char *value; /* NULL: the grant is to run with these files */
+	char *value; /* NULL: the item is the permission to run with these files */
 };
 
 struct approvals {
@@ -88,7 +88,7 @@ bool approve_items_has(const struct approve_items *items, enum ssb_option option
 	return given_has(items->v, items->n, option, value);
 }
 
-/* Returns false if out of memory. */
+/* Returns false if memory is short. */
 static bool add_item(struct approve_items *items, enum ssb_option option, const char *value)
 {
 	return given_add(&items->v, &items->n, option, value) == 0;
@@ -121,9 +121,9 @@ static bool is_remembered(const struct approvals *a, const struct approve_case *
 	return false;
 }
 
-/* Remembers a grant. If there are too many, it forgets the oldest one; if memory is short, it does
- * not remember the new one. The client is asked again for a forgotten grant. `value` is NULL if the
- * grant is to run with these files. */
+/* Remembers a grant. If there are too many, it forgets the oldest one; if memory is short, it
+ * does not remember the new one. The client is asked again for a forgotten grant. `value` is
+ * as in struct session_grant. */
 static void remember_grant(struct approvals *a, const struct approve_case *k,
                            enum ssb_option option, const char *value)
 {
@@ -166,7 +166,7 @@ static void remember_items(struct approvals *a, const struct approve_case *k,
 
 /* ---- what the consent decision gets ------------------------------------------- */
 
-/* The answer is valid only for the files that the owner was shown. */
+/* Binds the answer to the files that the owner was shown: it is not valid for others. */
 static void pin_files(struct approve_case *k)
 {
 	struct consent_decision *d = &k->decision;
@@ -347,8 +347,9 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 	}
 	k->rounds = x.rounds;
 	if (lacks_word(k) && !x.asked.as_it_is && !x.given.as_it_is) {
-		return ANSWER_NONE; /* the question was not about the files: their approval still
-		                       held */
+		/* The question was not about the files, because an approval of them still held
+		 * then. */
+		return ANSWER_NONE;
 	}
 	switch (read_choice(k->call, x.rounds)) {
 	case CHOICE_SESSION:
@@ -361,7 +362,7 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 		give_items(k, &x.asked);
 		return ANSWER_ONCE;
 	case CHOICE_ALWAYS:
-		x.given.as_it_is = false; /* now the files must match the stored approval */
+		x.given.as_it_is = false; /* the files must match the approval that is stored now */
 		give_items(k, &x.given);
 		k->keep = x.asked;
 		x.asked = (struct approve_items){ 0 };
@@ -373,8 +374,9 @@ static enum consent_answer take_answer(struct approvals *a, struct approve_case 
 
 /* ---- the question -------------------------------------------------------- */
 
-/* Collects the items that could be given and are missing, as many as fit into one question. Returns
- * false if something else is refused, too: then no answer would let the skill run. */
+/* Collects the items that are missing and that the owner could grant. Returns false if they do
+ * not fit into one question, or if something else is refused, too: then no answer would let the
+ * skill run. */
 static bool find_missing(const struct approve_case *k, struct approve_items *ret)
 {
 	const struct ssb_plan *plan = k->decision.plan;

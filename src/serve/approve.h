@@ -2,13 +2,14 @@
  * one call, with the steps that the server does for it:
  *
  *   LOOK   reads the skill's files in an errand, unless nothing was approved and nothing is missing
- *   PLAN   plans.h
- *   ASK    asks the owner through the client: deny (the default), once, this session, always
+ *   PLAN   makes the plan (plans.h)
+ *   ASK    asks the owner through the client, who answers: deny (the default), once, this session,
+ *          or always
  *   KEEP   stores the approval, in an errand
  *
- * The client is never asked for something that only the policy file can allow, or that nothing can
- * allow. The words of a question are ours; text of a manifest is quoted in it, with its characters
- * made visible. */
+ * The client is never asked for something that only the policy file can allow, or that nothing
+ * can allow. The server writes the words of a question. Text of a manifest is quoted in it,
+ * with hidden characters made visible. */
 #ifndef SERVE_APPROVE_H
 #define SERVE_APPROVE_H
 
@@ -17,19 +18,20 @@
 
 struct approvals;
 
-/* The items that one answer of the owner covers. All zero: none. */
+/* The items that one answer of the owner covers. If all members are zero, there are none. */
 struct approve_items {
-	bool as_it_is;   /* the skill may run with these files, approved or not */
+	bool as_it_is;   /* the permission to run with these files, approved or not */
 	struct given *v; /* values owned */
 	size_t n;
 };
 
-/* What an errand found out about the skill's files. All zero: nothing yet. */
+/* What an errand found out about the skill's files. If all members are zero, no errand has ended
+ * yet. */
 struct approve_files {
 	bool known;    /* all files were read */
 	char *why;     /* if not `known`: why the files cannot be pinned */
 	bool large;    /* too large for a copy: snapshot_fits() */
-	char *changes; /* changes since the approval, as lines for people; NULL: not known */
+	char *changes; /* changes since the approval, in lines for people; NULL: unknown */
 };
 
 /* The approval of one call. Its address must not change between approve_begin() and
@@ -67,8 +69,8 @@ void approve_done(struct approve_case *k);
  * handler again from the start, otherwise k->resume is called later. Returns -1 if the skill must
  * not run; then approve_refuse() or *err says why. */
 int approve_decide(struct approve_case *k, struct ssb_error *err);
-/* Returns the plan with everything that was granted before, to be shown only: the client is not
- * asked. Reads all files of the skill, so it must be called in an errand. */
+/* Returns the plan with everything that was granted before. It is only shown: the client is not
+ * asked, and nothing is run. Reads all files of the skill, so it must be called in an errand. */
 int approve_preview(struct approve_case *k, const struct ssb_plan **ret, struct ssb_error *err);
 /* Must be called only after approve_decide() failed. If the owner's approval is what is missing,
  * answers the call with `approval_required` and with the command that approves, and returns true.

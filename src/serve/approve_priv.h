@@ -24,11 +24,11 @@ void approve_items_done(struct approve_items *items);
 /* Returns true if an approval could lift this refusal. */
 bool approve_can_lift(const struct refusal *r);
 
-/* Does the step ASK and returns its answer. ANSWER_NONE: the client was asked. ANSWER_NO:
- * k->why is set. */
+/* Does the step ASK and returns its answer. ANSWER_NONE: the client has just been asked.
+ * ANSWER_NO: k->why is set. */
 enum consent_answer approve_ask(struct approvals *a, struct approve_case *k);
-/* Gives the items that are missing in the plan and were granted for the client's session. Returns
- * true if there was such an item. */
+/* Adds to the decision the items that the plan lacks and that were granted for the client's
+ * session. Returns true if there was such an item. */
 bool approve_recall(const struct approvals *a, struct approve_case *k);
 /* Writes the state that the client sends back with its answer: the manifest and the files, the
  * number of rounds, the items that were given so far, and the items that are asked for. */

@@ -39,8 +39,8 @@ static void quote_text(struct buf *out, const char *text)
 	buf_adds(out, len > MAX_QUOTED ? "..." : "");
 }
 
-/* Puts a bar before each line, because lines can contain names of the skill's files. Returns false
- * if there were more than `most` lines. */
+/* Writes each line with a bar before it, because lines can contain names of the skill's files.
+ * Returns false if there were more than `most` lines. */
 static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 {
 	const char *line = text->data != NULL ? text->data : "";
@@ -55,7 +55,8 @@ static bool put_barred(struct buf *out, const struct buf *text, size_t most)
 	return *line == '\0';
 }
 
-/* The files have their own limit of lines: a long list of requests must not hide a changed file. */
+/* Requests and files are limited separately: a long list of requests must not hide a changed
+ * file. */
 void approve_changes(struct buf *out, const struct consent_found *f, const struct ssb_plan *plan)
 {
 	AUTO(diff_done) struct diff d = { 0 };

@@ -1,8 +1,9 @@
 /* approve_steps.c - the steps of a consent decision, done for a client of the server.
  *
- * LOOK and KEEP read every file of the skill, which takes as long as the files are large, so they
- * are done in errands. An errand of LOOK brings back one JSON object (write_look(), take_look());
- * an errand of KEEP brings back why the approval could not be stored, or nothing. */
+ * LOOK and KEEP read every file of the skill, which can take long, so they are done in
+ * errands. An errand of LOOK returns one JSON object, which write_look() writes and
+ * take_look() reads. An errand of KEEP returns why the approval could not be stored, or
+ * nothing. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
 }
 
-/* Makes the plan of the skill itself. The arguments of this call remove nothing from it. */
+/* Makes the plan of the whole skill, without what the arguments of this call remove. */
 static int get_whole_plan(const struct approve_case *k, const struct consent_input *input,
                           const struct ssb_plan **ret, struct ssb_error *err)
 {
@@ -104,8 +105,8 @@ static int read_files(const struct approve_case *k, struct consent_found *found,
 	return 0;
 }
 
-/* Makes the copy that the skill will run from. It contains the approved files, or else the files
- * that the owner is asked about now. */
+/* Makes the copy of the skill that will run. It has the approved files or, without an approval
+ * that holds, the files that the owner is asked about now. */
 static int ensure_copy(const struct approve_case *k, const struct consent_found *found,
                        const struct approve_files *files, bool *ret_copied, struct ssb_error *err)
 {
@@ -137,7 +138,7 @@ static void put_changes(const struct approve_case *k, const struct consent_found
 	json_kstr(j, "changes", text.failed || text.len == 0 ? NULL : text.data);
 }
 
-/* Runs in the errand. */
+/* Runs in the errand of LOOK. */
 static void write_look(void *arg, struct buf *out)
 {
 	const struct approve_case *k = arg;
@@ -172,8 +173,8 @@ static char *copy_member(const struct json_doc *doc, const char *name)
 	return text != NULL ? strdup(text) : NULL;
 }
 
-/* Runs in the server. Reads the approval again, and compares it with the files that the errand
- * found. */
+/* Runs in the server after LOOK. Reads the approval again, and compares it with the files that
+ * the errand found. */
 static int take_look(struct approve_case *k, const struct json_doc *doc, struct ssb_error *err)
 {
 	AUTO(consent_found_done) struct consent_found found = { 0 };
@@ -231,7 +232,8 @@ static int look_at_files(void *arg, struct ssb_error *err)
 	struct consent_decision *d = &k->decision;
 	AUTO(consent_found_done) struct consent_found found = { 0 };
 
-	if (d->dry) { /* this is an errand already */
+	/* A dry run is already in an errand, so the files are read here. */
+	if (d->dry) {
 		files_done(&k->files);
 		if (read_files(k, &found, &k->files, err) != 0) {
 			return -1;
@@ -275,8 +277,8 @@ static int ask_client(void *arg, struct ssb_error *err)
 
 /* ---- KEEP -------------------------------------------------------------------------- */
 
-/* Adds the items to those that were granted for the same files before. Items that the owner
- * declined stay declined. */
+/* Stores an approval of the items in k->keep and of those that were granted for the same files
+ * before. Items that the owner declined stay declined. */
 static int store_approval(const struct approve_case *k, struct ssb_error *err)
 {
 	const struct consent_decision *d = &k->decision;
@@ -364,7 +366,7 @@ bool approve_refuse(struct approve_case *k, const struct ssb_error *err)
 	const struct ssb_plan *plan = NULL;
 	struct ssb_error none = { 0 };
 
-	/* The plan that was refused may be gone from the cache by now. */
+	/* The cache may have dropped the refused plan meanwhile, so it is made again. */
 	if ((d->next != CONSENT_STOP && d->next != CONSENT_KEEP) ||
 	    get_plan(k, &plan, &none) != 0) {
 		return false;

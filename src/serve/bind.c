@@ -23,8 +23,8 @@ struct binding {
 	                            gives no new budget */
 };
 
-/* Names the session of clients without an id of their own. With a token, the name is made from the
- * token, so that the client has the same session on every server with that token. */
+/* Names the session of all clients that send no session id. If a token is set, the name is made
+ * from it, so that the clients with this token have the same session on every server. */
 static int name_shared(struct binding *b, struct ssb_error *err)
 {
 	static const char SALT[] = "skillsandbox session of a token";
@@ -46,8 +46,8 @@ static int name_shared(struct binding *b, struct ssb_error *err)
 	return 0;
 }
 
-/* Checks the named session at the start, because one that does not exist or is over would refuse
- * every run. A paused one may be resumed. */
+/* Checks the session of --session when the server starts: if it does not exist or is over, it
+ * would refuse every run. A paused one is accepted, because it may be resumed. */
 static int check_named(const struct owner *o, const char *id, struct ssb_error *err)
 {
 	auto_free struct session *s = calloc(1, sizeof(*s));
@@ -157,8 +157,8 @@ static const char *meta_session(const struct mcp_call *c, struct json_doc *doc)
 	return NULL;
 }
 
-/* Writes "mcp-" and the client's own id if that gives a valid session id, else "mcp-" and the
- * digest of the id. */
+/* Writes "mcp-" and the client's own id. If that is not a valid session id, writes "mcp-" and the
+ * digest of the client's id. */
 static void name_session(const char *client, char ret[SESSION_ID])
 {
 	uint8_t hash[SHA256_BYTES];
@@ -210,7 +210,7 @@ static int ensure_in(struct session_store *store, const struct bound *x, struct 
 		return -1;
 	}
 	*err = (struct ssb_error){ 0 };
-	/* Another call of the same client may have started it meanwhile. */
+	/* Another call of the same client may have started the session meanwhile. */
 	return session_start(store, &q, d, err) == 0 || session_get(store, x->id, s, &again) == 0
 	               ? 0
 	               : -1;

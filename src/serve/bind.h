@@ -11,8 +11,8 @@ void bind_free(struct binding *b); /* accepts NULL */
 
 struct bound {
 	const struct binding *binding;
-	bool own;               /* the client's own session, which its first call starts */
-	char id[SESSION_ID];    /* "": the owner configured no session */
+	bool own;            /* true: it is the client's own session, which its first call starts */
+	char id[SESSION_ID]; /* "": the owner configured no session */
 	char agent[SESSION_ID]; /* "": the agent that the policy names */
 };
 

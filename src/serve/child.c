@@ -24,7 +24,7 @@ static pid_t the_server; /* set in each child before its work */
 
 /* ---- what it writes ------------------------------------------------------------- */
 
-/* Returns false if there is nothing more to read, for now or for good. */
+/* Returns false if the pipe has nothing to read now, or has ended. */
 static bool read_pipe(struct child_pipe *p)
 {
 	const struct child_wish *w = &p->child->wish;
@@ -137,7 +137,7 @@ static int watch_child(struct child *c, struct ssb_error *err)
 	return failed == 0 ? 0 : ssb_fail(err, SSB_E_SYS, errno, WHERE, "epoll");
 }
 
-/* In the child all signals are blocked. */
+/* Forks with all signals blocked, and they stay blocked in the child. */
 static pid_t fork_child(int *ret_pidfd)
 {
 	pid_t server = getpid();

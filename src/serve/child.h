@@ -1,8 +1,8 @@
 /* child.h - a process that is forked from the server: runs (job.h) and errands (errand.h).
  *
  *   server ── fork ──► child: work()
- *     ▲ pipes            │  what it writes
- *     ▲ pidfd            │  its end; what is in the pipes by then is all there is
+ *     ▲ pipes            │  its output
+ *     ▲ pidfd            │  its end; no bytes follow those that are in the pipes by then
  *
  * A child must not have what belongs to the server: its clients, its signals, its other fds. */
 #ifndef SERVE_CHILD_H
@@ -36,7 +36,7 @@ struct child_pipe {
 	struct loop_watch *watch;
 };
 
-/* Its address must not change until child_done(). */
+/* The address of a struct child must not change until child_done(). */
 struct child {
 	struct child_wish wish;
 	pid_t pid; /* 0: not started */

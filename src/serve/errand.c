@@ -38,7 +38,7 @@ struct errand {
 	struct errand_wish wish;
 	char *who;
 	enum errand_fate fate; /* ERRAND_DONE until the fate is known */
-	bool told;             /* `ended` was called */
+	bool told;             /* `ended` was already called */
 	bool started;
 	struct child child;
 	struct loop_timer *limit;
@@ -49,7 +49,7 @@ struct errands {
 	struct serve *serve;
 	struct errand *queue; /* the oldest errand first */
 	struct errand *running;
-	size_t n_running; /* running errands that are waited for */
+	size_t n_running; /* running errands for which the server waits */
 	struct loop_timer *pump;
 };
 
@@ -151,7 +151,8 @@ static void on_child_ended(void *arg, int status)
 	errand_free(e);
 }
 
-/* An errand that must be finished continues, but nothing waits for it any longer. */
+/* An errand with `after` must be finished, so it continues, but the server no longer waits for
+ * it. */
 static void on_limit(void *arg)
 {
 	struct errand *e = arg;
@@ -226,7 +227,7 @@ static unsigned long limit_of(const struct errand_wish *w)
 	                          : MAX_ERRAND_TIME * 1000UL;
 }
 
-/* If it returns -1, nothing of the errand is left. */
+/* If it returns -1, it has left no process and no open fd. */
 static int launch_errand(struct errand *e)
 {
 	struct loop *l = e->all->serve->loop;
@@ -258,7 +259,7 @@ static size_t running_of(const struct errands *a, const char *who)
 }
 
 /* Returns the errand that leaves the queue next: the oldest one of the client that has the fewest
- * running errands. NULL: all must wait. */
+ * running errands. Returns NULL if all must wait. */
 static struct errand *find_next(const struct errands *a)
 {
 	size_t least = MAX_ERRANDS_EACH;
@@ -375,7 +376,7 @@ static void call_freep(struct errand_call **x)
 	free(*x);
 }
 
-/* Runs in the errand. */
+/* Runs in the errand's process. */
 static void run_answer(void *arg, struct buf *out)
 {
 	struct errand_call *x = arg;

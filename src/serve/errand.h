@@ -16,11 +16,11 @@ struct errands;
 enum errand_fate {
 	ERRAND_DONE,
 	ERRAND_CANCELED,
-	ERRAND_UNSTARTED, /* there was no process or no memory for it */
+	ERRAND_UNSTARTED, /* there was no process or no memory for the errand */
 	ERRAND_LATE,
 	ERRAND_LARGE,   /* the errand returned too many bytes */
 	ERRAND_CRASHED, /* the process ended without an answer */
-	ERRAND_UNDONE,  /* `after` failed; the bytes were sent */
+	ERRAND_UNDONE,  /* `after` failed; the server has the bytes */
 	ERRAND_FATES,
 };
 
@@ -52,7 +52,7 @@ int errand_start(struct serve *s, const struct errand_wish *w, struct errand **r
 void errand_cancel(struct errand *e);
 
 int errands_new(struct serve *s, struct errands **ret, struct ssb_error *err);
-void errands_free(struct errands *a); /* ends all of them; accepts NULL */
+void errands_free(struct errands *a); /* ends all errands; accepts NULL */
 
 /* ---- errands of a call -------------------------------------------------------- */
 
@@ -66,7 +66,8 @@ struct errand_answer {
 	mcp_handler *answer; /* runs in the errand, with `arg`, and answers the call as usual */
 	bool tool; /* the call is a tools/call, so an error is returned as the tool's result */
 	int (*after)(void *arg);
-	/* Answers the call if the errand did not. NULL: the call gets an error that says why. */
+	/* Called if the errand did not answer the call: must answer it. NULL: the call gets an
+	 * error that says why. */
 	void (*failed)(void *arg, struct mcp_call *c, const struct errand_end *end);
 	void (*free)(void *arg); /* frees `arg`; NULL: `arg` is not freed */
 	void *arg;

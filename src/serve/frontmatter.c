@@ -144,7 +144,7 @@ static char *text_member(struct ynode *root, const char *key)
 	if (n == NULL || n->kind != YNODE_SCALAR || n->text[0] == '\0') {
 		return NULL;
 	}
-	/* A number or a boolean is not a text. */
+	/* A plain number or boolean is not a text, and is not accepted. */
 	put_scalar(&j, n, &bad);
 	return out.failed || out.len == 0 || out.data[0] != '"' ? NULL : strdup(n->text);
 }

@@ -1,7 +1,7 @@
 /* frontmatter.h - the first lines of a SKILL.md: YAML between two lines of three hyphens. Pure.
  *
- * People and models see it before anything else of a skill, and the file and our answers must say
- * the same. So frontmatter is rejected if it has hidden characters, or if two YAML parsers could
+ * People see it in the file, models see it in the server's answers, and both must see the
+ * same. So frontmatter is rejected if it has hidden characters, or if two YAML parsers could
  * read it differently. */
 #ifndef SERVE_FRONTMATTER_H
 #define SERVE_FRONTMATTER_H
@@ -17,8 +17,9 @@ struct frontmatter {
 	char *json;        /* the whole frontmatter as one object */
 };
 
-/* Reads the frontmatter of a file's text. The caller must set *ret to zero first, and pass it to
- * frontmatter_done() in any case. -1: *ret_why has the reason (static). */
+/* Reads the frontmatter of a file's text. The caller must set *ret to zero first, and pass it
+ * to frontmatter_done() in any case. Returns -1 if it is not valid; *ret_why is then the
+ * reason (static). */
 int frontmatter_read(struct frontmatter *ret, const char *text, size_t len, const char **ret_why);
 void frontmatter_done(struct frontmatter *f);
 

@@ -4,8 +4,8 @@
  *     ▲ child: stdout and stderr as pipes, the end (child.h)
  *     ▲ sock: the record (id, fd), then the result or an error
  *
- * The supervisor delivers every byte before it ends, so the server need not wait for anything after
- * that. */
+ * The supervisor delivers every byte before it ends. When it has ended, the server need not
+ * wait for anything else. */
 #include "serve/job.h"
 
 #include <assert.h>
@@ -31,15 +31,14 @@
 #define JOBS_PER_CPU 8
 #define LEAST_JOBS   64
 #define FINISH_MS    20000 /* time for a canceled supervisor to finish the record and the ledger */
-/* The number of bytes that are read from a record at one time, because other runs must get their
- * turn. If events come faster, they are reported later, or not at all if the run has ended by
- * then. */
+/* The most bytes that are read from a record at one time. Then other runs get their turn. If
+ * events come faster, they are reported later, or not at all if the run has ended by then. */
 #define FOLLOW_BYTES ((size_t)1 << 20)
 
 struct job_stream {
 	char *data; /* the first `len` bytes of the output */
 	size_t len;
-	uint64_t all; /* number of all its bytes, kept or not */
+	uint64_t all; /* number of all bytes of the output, kept or not */
 };
 
 struct serve_job {
@@ -49,7 +48,7 @@ struct serve_job {
 	struct job_watch watch;
 	size_t keep;
 	struct child child;
-	struct job_child theirs; /* what the supervisor gets */
+	struct job_child theirs; /* what the supervisor gets from the server */
 	int sock;
 	struct loop_watch *sock_watch;
 	struct loop_timer *follow;
@@ -190,7 +189,7 @@ static void take_record(struct serve_job *j, const struct job_msg *m, struct msg
 	}
 }
 
-/* Returns false if there is no message. */
+/* Returns false if there is no further message. */
 static bool read_message(struct serve_job *j)
 {
 	struct job_msg m;
@@ -234,7 +233,8 @@ static void on_sock(void *arg, uint32_t events)
 
 /* ---- its end --------------------------------------------------------------------- */
 
-/* Records that the sandbox died with its supervisor. The record of the run has no further lines. */
+/* Notes in end.err that the supervisor died, and the sandbox with it. The record of the run has
+ * no further lines. */
 static void note_crash(struct serve_job *j, int status)
 {
 	const char *how = WIFSIGNALED(status) ? "was killed by signal" : "ended with status";
@@ -274,9 +274,9 @@ static void on_kill(void *arg)
 	child_signal(&j->child, SIGKILL);
 }
 
-/* The first signal lets the skill end by itself, and the second one ends it. They are two
- * different signals, because a signal that is pending already is not sent twice. The record is
- * finished in both cases. */
+/* Cancels with two signals: the first one lets the skill end by itself, and the second one ends
+ * it. They are different, because a signal that is already pending is not sent twice. The record
+ * is finished in both cases. */
 void job_cancel(struct serve_job *j)
 {
 	if (j->canceled) {
@@ -304,7 +304,7 @@ void job_list_free(struct job_list *jobs)
 
 /* ---- its start -------------------------------------------------------------------- */
 
-/* Runs in the supervisor. */
+/* Runs in the supervisor's process. */
 static void run_supervisor(void *arg, const int pipes[CHILD_PIPES])
 {
 	struct serve_job *j = arg;
@@ -329,7 +329,7 @@ static int start_child(struct serve_job *j, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "socketpair");
 	}
 	j->sock = pair[0];
-	auto_fd theirs = pair[1]; /* for the child, which gets a copy by the fork; closed here */
+	auto_fd theirs = pair[1]; /* the child's end: the fork copies it; closed here */
 	j->theirs.sock = theirs;
 	if (fcntl(j->sock, F_SETFL, O_NONBLOCK) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "run", "fcntl");

@@ -25,7 +25,7 @@ struct job_watch {
 	void (*started)(void *arg, const char *run_id);
 	/* A line was written to the record; NULL: the record is not followed. */
 	void (*line)(void *arg, const struct line *l);
-	/* The last callback. After it the job does not exist any more. */
+	/* The last callback. It must not use the job afterwards. */
 	void (*ended)(void *arg, const struct job_end *end);
 	void *arg;
 };
@@ -38,7 +38,7 @@ struct job_wish {
 	 * NULL. */
 	int (*prepare)(const void *arg, struct ssb_error *err);
 	const void *prepare_arg; /* borrowed during job_start() */
-	const char *traceparent; /* parent of our spans; NULL: none */
+	const char *traceparent; /* parent of the spans of this run; NULL: none */
 	size_t keep;             /* how many bytes of each stream to keep */
 };
 
@@ -49,7 +49,7 @@ int job_start(struct serve *s, const struct job_wish *w, const struct job_watch 
 void job_cancel(struct serve_job *j);
 
 int job_list_new(struct serve *s, struct job_list **ret, struct ssb_error *err);
-void job_list_free(struct job_list *j); /* cancels all and waits for them; accepts NULL */
+void job_list_free(struct job_list *j); /* cancels all runs and waits for them; accepts NULL */
 size_t job_list_count(const struct job_list *j);
 
 #endif

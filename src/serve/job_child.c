@@ -1,9 +1,9 @@
 /* job_child.c - the supervisor's side of a run.
  *
- * It must not: read or write the streams of the protocol; hold a connection, a pipe or a pidfd of
- * another run; outlive the server by more than it takes to end the skill and the record. So it
- * keeps the fds of its plan, two pipes and one socket and nothing else, and the kernel tells it
- * when the server is gone. */
+ * The supervisor must not read or write the streams of the protocol. It must not hold a
+ * connection, or a pipe or pidfd of another run. So it keeps the fds of its plan, two pipes
+ * and one socket, and nothing else. When the server is gone, it may only end the skill and
+ * finish the record. The kernel sends it a signal then. */
 #include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -71,8 +71,8 @@ static void name_record(struct job_msg *m, int record)
 	}
 }
 
-/* Sends a newly opened fd of the record, because our own open file description holds the lock that
- * marks the run as running. */
+/* Sends an fd of the record that is opened anew: the lock that marks the run as running belongs
+ * to our own open file description. */
 static void on_record(void *arg, int record)
 {
 	struct job_record *t = arg;

@@ -29,7 +29,7 @@
 #define FRESH_MS 2000
 
 struct kept_plan {
-	uint8_t key[SHA256_BYTES];    /* digest of the wish */
+	uint8_t key[SHA256_BYTES];    /* digest of struct plan_wish */
 	uint8_t policy[SHA256_BYTES]; /* digest of the policy file */
 	struct ssb_plan *plan;        /* NULL: this place is free */
 	uint64_t made_ms;
@@ -42,8 +42,8 @@ struct plans {
 	uint64_t clock;
 };
 
-/* Checks the policy file when the server starts: a broken one would refuse every plan, so the
- * server must not start. */
+/* Checks the policy file when the server starts. With a broken file, every plan would be refused,
+ * so the server must not start. */
 static int check_policy(const struct serve *s, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
@@ -130,9 +130,9 @@ static struct plan_consent consent_of(const struct plan_wish *w)
 	return w->input != NULL ? consent_input_plan(w->input) : (struct plan_consent){ 0 };
 }
 
-/* Adds the time of a stored approval, because an earlier approval of the same files would have the
- * same digests. Does not add the time of an answer for one run or a session: it is only the time of
- * use. */
+/* Adds the approved items and the time of a stored approval, because an earlier approval of the
+ * same files would have the same digests. Does not add the time of an answer for one run or a
+ * session, which is only the time of use. */
 static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 {
 	const struct plan_consent c = consent_of(w);
@@ -201,8 +201,9 @@ static void policy_key(const struct serve *s, uint8_t ret[SHA256_BYTES])
 	file_key(fd, ret);
 }
 
-/* Returns false for a skill of another format, which has no such file. Its manifest is derived from
- * several files, so it is planned again each time. */
+/* Returns true if the manifest file has the digest that is in the plan. Returns false for a skill
+ * of another format: it has no such file, its manifest is derived from several files, and it is
+ * planned again each time. */
 static bool has_same_manifest(const struct skill *skill, const struct ssb_plan *plan)
 {
 	uint8_t now[SHA256_BYTES];
@@ -289,8 +290,8 @@ static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan
 
 /* ---- keeping it ---------------------------------------------------------------- */
 
-/* Returns the place of this wish's plan, or else the place that was not used for the longest
- * time. */
+/* Returns the place that has the plan of this wish, or else the place that was not used for the
+ * longest time. */
 static struct kept_plan *find_place(struct plans *p, const uint8_t key[SHA256_BYTES])
 {
 	struct kept_plan *oldest = &p->v[0];

@@ -19,8 +19,9 @@ struct plan_wish {
 
 int plans_new(struct serve *s, struct plans **ret, struct ssb_error *err);
 void plans_free(struct plans *p); /* accepts NULL */
-/* *ret is borrowed until the next call. It can have refusals, which the caller must check. `diags`
- * may be NULL; if it is not, the plan is always made again. */
+/* Returns the plan for the wish. *ret is borrowed until the next call. The plan can have
+ * refusals, which the caller must check. `diags` may be NULL; if it is not, the plan is always
+ * made again. */
 int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan **ret,
               struct ssb_diags *diags, struct ssb_error *err);
 /* Returns true if the plan changes nothing permanently and reaches nothing outside. The tool's

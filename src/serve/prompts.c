@@ -1,7 +1,7 @@
-/* prompts.c - the prompt review_skill: it gives a model the facts that a person needs to decide
- * about a skill, so that the model can explain them. It begins with what the sandbox would enforce,
- * in our own words. The skill's own words come last, with a bar before each line, so that no line
- * of them can look like ours. */
+/* prompts.c - the prompt review_skill: it gives a model the facts that a person needs to
+ * decide about a skill, so that the model can explain them. It begins with what the sandbox
+ * would enforce, in the server's words. The skill's own words come last, with a bar before
+ * each line, so that none of these lines can look like the server's. */
 #include <string.h>
 
 #include "base/hex.h"

@@ -28,7 +28,7 @@ struct line_scan {
 	records_line_fn *line;
 	void *arg;
 	struct records_page *page;
-	size_t used;     /* bytes of JSON so far */
+	size_t used;     /* bytes of JSON on the page so far */
 	size_t looked;   /* bytes of the record that were read so far */
 	struct buf text; /* text of one line */
 };
@@ -99,7 +99,7 @@ static bool scan_line(struct line_scan *s, struct line *l, const char *text, siz
 	return true;
 }
 
-/* Skips the lines before `from`. Starts at the end of the last page, unless that is after
+/* Skips the lines before `from`. Starts where the last page ended, if that is not after
  * `from`. */
 static enum reader_line skip_lines(const struct records *k, struct reader *in,
                                    const struct served_record *r, uint64_t from)
@@ -185,8 +185,8 @@ static bool is_line_start(const struct served_record *r, uint64_t from)
 	        (pread(r->file.fd, &before, 1, (off_t)from - 1) == 1 && before == '\n'));
 }
 
-/* Finds out which streams continue after the page. If the record is too long to be searched,
- * assumes that both continue. */
+/* Finds out which streams continue after the page. If the rest of the record is too long to be
+ * searched, assumes that both do. */
 static void look_ahead(struct output_page *page, struct reader *in)
 {
 	const char *text;
@@ -205,7 +205,7 @@ static void look_ahead(struct output_page *page, struct reader *in)
 	}
 }
 
-/* Appends the message. Returns false if it does not fit: the message then belongs to the next
+/* Appends the message to `out`. Returns false if it does not fit, and so belongs to the next
  * page. */
 static bool add_message(struct buf *out, const struct json_node *message)
 {
@@ -213,7 +213,8 @@ static bool add_message(struct buf *out, const struct json_node *message)
 		return false;
 	}
 	buf_add(out, message->str, message->len);
-	/* A piece of exactly this length is the beginning of a longer line. */
+	/* A message of exactly LINE_BYTES is the beginning of a longer line, which the next
+	 * message continues. */
 	if (message->len != LINE_BYTES) {
 		buf_addc(out, '\n');
 	}

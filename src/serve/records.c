@@ -1,10 +1,11 @@
 /* records.c - finds the records that a client may see, and describes one of them.
  *
- * The owner has records of all runs, with their output. Some of these runs were started by other
- * servers, or are of skills that are not served here, or of commands without a skill. A client may
- * see the runs of the skills that are served (the first line of a record names the manifest) and
- * the runs that this server started, even if their skill has been removed. With --all-runs it may
- * see all runs. A client cannot learn that any other run exists. */
+ * The owner's state directory has records of all runs, with their output. Some of these runs
+ * were started by other servers, or are of skills that are not served here, or of commands
+ * without a skill. A client may see the runs of the skills that are served (the first line of
+ * a record names the manifest) and the runs that this server started, even if their skill has
+ * been removed. With --all-runs it may see all runs. A client cannot learn that any other run
+ * exists. */
 #include "serve/records.h"
 
 #include <assert.h>
@@ -108,8 +109,8 @@ static char *read_skill_dir(int fd)
 	    l.kind != EV_RUN) {
 		return NULL;
 	}
-	/* A plan that is too long for its line is left out. Then the path of the manifest usually
-	 * shows the directory. */
+	/* A record omits the plan if it is too long for its line. Then the path of the manifest
+	 * usually shows the directory. */
 	const struct json_node *plan = line_get(&l, "plan");
 	const char *dir = json_string(json_member(&l.doc, plan, "skill_dir"), NULL);
 	if (dir != NULL) {
@@ -192,9 +193,9 @@ static int fail_unknown(const char *word, struct ssb_error *err)
 }
 
 struct run_search {
-	char id[RUN_ID_SIZE]; /* id of the first run that was found */
+	char id[RUN_ID_SIZE]; /* id of the first matching run */
 	size_t n;
-	size_t most; /* the search ends after this many */
+	size_t most; /* the search ends after this many runs */
 };
 
 static bool take_run(void *arg, const struct run_entry *e, int fd)
@@ -239,8 +240,8 @@ static bool is_word_valid(const char *word)
 	       (len >= MIN_WORD && len < RUN_ID_SIZE && strspn(word, "0123456789abcdef-") == len);
 }
 
-/* Opens the record that the word names. The record of a whole id is opened by name, without reading
- * other runs. */
+/* Opens the record that the word names. If the word is a whole id, opens the record by its name,
+ * without reading other runs. */
 static int open_word(const struct serve *s, const char *word, struct run_file *ret,
                      struct ssb_error *err)
 {

@@ -40,7 +40,7 @@ size_t records_take_note(struct records *r, const char *data, size_t len);
 
 struct served_record {
 	struct run_file file;
-	uint64_t size; /* size of the record when it was opened */
+	uint64_t size; /* when the record was opened */
 	int64_t mtime;
 };
 
@@ -64,7 +64,7 @@ void records_put_run(const struct served_record *r, struct json *j);
 void records_put_verified(const struct serve *s, const struct served_record *r, struct json *j);
 
 struct records_ask {
-	uint64_t from; /* number of the first line */
+	uint64_t from; /* number of the first line to read */
 	size_t limit;  /* maximum number of lines */
 	const struct json_doc *kinds_doc;
 	const struct json_node *kinds; /* an array of words; NULL: all */
@@ -79,7 +79,8 @@ struct records_page {
 	const char *broken; /* why reading stopped at this line; NULL: it did not stop */
 };
 
-/* Calls `line` with each line that fits, as one JSON object with visible characters. */
+/* Called with each line that fits on the page, as one JSON object. Hidden characters are visible
+ * in it. */
 typedef void records_line_fn(void *arg, const char *json, size_t len);
 int records_lines(const struct serve *s, const struct served_record *r,
                   const struct records_ask *ask, records_line_fn *line, void *arg,
@@ -88,7 +89,7 @@ int records_lines(const struct serve *s, const struct served_record *r,
 /* A page of the run's output: both streams, between two positions in the record. */
 struct output_page {
 	struct buf out[2];  /* stdout and stderr; the caller sets their limits */
-	bool more[2];       /* the stream continues, or may continue */
+	bool more[2];       /* the stream continues, or may continue, after the page */
 	uint64_t next;      /* position of the next page; 0: there is none */
 	const char *broken; /* why reading stopped at this place; NULL: it did not stop */
 };

@@ -17,13 +17,13 @@
 #include "serve/records_priv.h"
 #include "serve/uri.h"
 
-#define LOOK_MS    200  /* time between checks of records that a client has subscribed to */
-#define IDLE_MS    1000 /* time between checks whether runs are still running */
-#define CHANGED_MS 500  /* several new runs are reported as one change of the list */
+#define LOOK_MS    200  /* time between checks if a client has subscribed to a known run */
+#define IDLE_MS    1000 /* time between checks whether known runs are still running */
+#define CHANGED_MS 500  /* new runs within this time are reported as one change of the list */
 
 struct followed_run {
 	char id[RUN_ID_SIZE];
-	uint64_t size; /* size that was reported last */
+	uint64_t size; /* size of the record that was reported last */
 };
 
 struct records_live {
@@ -82,7 +82,8 @@ static bool check_run(struct records_live *l, struct followed_run *f, bool wante
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		return false;
 	}
-	/* Checked before the size is used, so that a later change is noticed next time. */
+	/* Checked before the size is used. If the run writes more meanwhile and ends, the next
+	 * check reports it. */
 	bool running = run_file_live(fd);
 	wanted = wanted && records_visible(l->serve, fd, id);
 	if (wanted && (uint64_t)st.st_size != f->size) {
@@ -155,7 +156,8 @@ static void take_event(void *arg, const struct inotify_event *e)
 	if (e->len == 0 || !run_entry_from_name(&entry, e->name)) {
 		return;
 	}
-	/* A record is moved into its own directory later. That directory is not a new run. */
+	/* A record is later moved into a directory of the run. That new directory is not a new
+	 * run. */
 	if ((e->mask & IN_CREATE) != 0 && is_known(l, entry.id)) {
 		return;
 	}

@@ -7,7 +7,8 @@
 
 struct records_live;
 
-/* Facts that one errand found and the next one can use (records_note()). */
+/* Facts that one errand found and the next one can use.
+ * records_note() brings them to the server. */
 struct records_memo {
 	/* The last record that was verified, and the record's size and time then. The result is
 	 * used again, because clients read the pages of one record one after the other, and each

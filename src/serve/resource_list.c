@@ -22,7 +22,7 @@ struct resource_list {
 	struct serve *s;
 	struct json *j;
 	size_t n;
-	char last[MAX_CURSOR + 1]; /* position of the last entry */
+	char last[MAX_CURSOR + 1]; /* where the page ends, for the cursor */
 	int64_t after_mtime;       /* list only runs after this position */
 	const char *after_id;
 	bool more;
@@ -127,7 +127,7 @@ static bool read_position(const char *position, int64_t *ret_mtime, const char *
 	return true;
 }
 
-/* Returns true if the run comes after the cursor's position in the order of runs_stat(). */
+/* Returns true if runs_stat() would list the run after the position of the cursor. */
 static bool is_after(const struct run_entry *e, int64_t mtime, const char *id)
 {
 	return e->mtime != mtime ? e->mtime < mtime : strcmp(e->id, id) > 0;
@@ -252,7 +252,7 @@ struct completion {
 	struct serve *s;
 	struct json *j;
 	const char *value; /* what the user has typed */
-	size_t n;          /* number of entries listed so far */
+	size_t n;          /* number of suggestions so far */
 	size_t total;
 };
 

@@ -25,7 +25,8 @@ struct resource_reading {
 	uint64_t from; /* where the page begins */
 };
 
-/* Refuses the request with the same error for every reason. */
+/* Refuses the request. The error is the same for every reason, so that a client cannot learn
+ * which files or runs exist. */
 static void fail_unknown(const struct resource_reading *r)
 {
 	auto_buf data = BUF(6 * MAX_URI + 64);
@@ -136,7 +137,7 @@ static void read_trace(const struct resource_reading *r, const struct served_rec
 	end_contents(r, result);
 }
 
-/* Writes a text of the server, separate from the text of the skill. */
+/* Writes a text of the server as a content of its own, separate from the text of the skill. */
 static void put_note(struct json *j, const char *uri, const struct buf *text)
 {
 	json_open(j, '{');

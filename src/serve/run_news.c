@@ -90,7 +90,7 @@ static void on_tell(void *arg)
 	}
 }
 
-/* Sends the news after TELL_MS, together with any news that arrives before. */
+/* Sends the news after TELL_MS, together with news that arrives until then. */
 static void tell_soon(struct run_news *n)
 {
 	if (n->timer == NULL) {

@@ -63,7 +63,8 @@ static void shown_done(struct shown *s)
 	buf_done(&s->text);
 }
 
-/* Limits the size of the visible text, because an escape is longer than its character. */
+/* Shows the kept output of one stream. Cuts the visible text once more, because an escape is
+ * longer than the character that it replaces. */
 static void show_stream(struct shown *s, const struct job_end *end, int i)
 {
 	buf_init(&s->text, (size_t)16 * MAX_RESULT_OUTPUT);
@@ -200,7 +201,8 @@ static void say_violations(struct buf *out, const struct ssb_result *r, const st
 
 /* ---- withheld -------------------------------------------------------------------- */
 
-/* Items that the owner declined are not listed, so that they are not reported after every run. */
+/* Lists the withheld items for run_say.h, but not the items that the owner declined: those would
+ * be reported after every run. */
 int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
@@ -289,8 +291,8 @@ static void put_result(struct buf *out, const struct job_end *end, const struct 
 	json_close(&j, '}');
 }
 
-/* Returns true if the time limit of the call ended the run. If the skill's own limit was shorter,
- * the run ended before this limit. */
+/* Returns true if the time limit of the call (max_seconds) ended the run. If the skill's own
+ * limit was shorter, the run did not last that long. */
 static bool ended_by_call(const struct ssb_result *r, const struct narrow *narrow)
 {
 	return narrow->max_seconds > 0 && r->duration_us / 1000000 >= narrow->max_seconds;
@@ -381,7 +383,7 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 	mcp_tool_done(c, text.data, json.data, !good);
 }
 
-/* Returns what to do about an error whose own text does not say it. */
+/* Returns what to do about an error whose text does not say what to do. */
 static const char *fix_for(const struct ssb_error *err)
 {
 	if (strcmp(err->where, "session") == 0) {

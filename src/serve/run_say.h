@@ -8,10 +8,10 @@
 /* Returns the parts of the plan that the arguments of the call remove. */
 struct narrow run_narrow(const struct mcp_call *c);
 
-/* Answers with the result of a run that has ended. `name` is the skill's name; `withheld` lists the
- * requests that the run was not given (run_withheld()). If there were violations and `unseen` is
- * NULL, this reads the record, so it must not be called from the loop. If `unseen` is not NULL, the
- * record cannot be read, and `unseen` says why. */
+/* Answers with the result of a run that has ended. `name` is the skill's name; `withheld`
+ * lists the requests that the run was not given (run_withheld()). If there were violations and
+ * `unseen` is NULL, reads the record, so it must not be called from the loop. If `unseen` is
+ * not NULL, it says why the record cannot be read. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen);

@@ -1,6 +1,7 @@
-/* serve.h - `skillsandbox serve`: our tools over MCP, for the owner who started it.
+/* serve.h - `skillsandbox serve`: offers tools over MCP for the owner who started it.
  *
- * The owner's flags, policy file and session decide. A client can ask for less, never for more.
+ * The owner's flags, policy file and session decide what a run may do. A client can ask for less,
+ * never for more.
  *
  *   skills    what is served             job      one run
  *   plans     what a skill may do        errand   work that the loop must not do
@@ -29,12 +30,12 @@ struct serve_options {
 	size_t n_skills;
 	const struct ssb_options *owner; /* the owner's flags: part of every plan */
 	const char *session;             /* session that every run joins; NULL: none */
-	const char *session_policy;      /* file; each client gets its own session; NULL: none */
-	const char *http;                /* ADDRESS:PORT; NULL: none */
-	const char *socket;              /* path; NULL: none */
+	const char *session_policy; /* path; each client then gets its own session; NULL: none */
+	const char *http;           /* ADDRESS:PORT; NULL: none */
+	const char *socket;         /* path; NULL: none */
 	char *token; /* required with `http`; the server wipes this copy after it has read the token
 	              */
-	size_t max_runs; /* most runs at one time, of all clients; 0: depends on the processors */
+	size_t max_runs; /* most runs of all clients at one time; 0: depends on the processors */
 	bool otel;       /* export the record of each run */
 	bool all_runs;   /* clients see every run of the owner */
 	/* Called when clients can connect, with an address or a path; not for stdio. */

@@ -12,10 +12,10 @@
 
 #define SKILL_FILE "SKILL.md"
 
-/* Reads the files with FILES_SERVE (skill/files.h). `state_dir` has the cache of digests; NULL: no
- * digests are wanted. Returns -1 if the skill cannot be served as files; `out` then contains the
- * files that were read before the failure. The caller must give `out` to skill_files_done() in both
- * cases. */
+/* Reads the files with FILES_SERVE (skill/files.h). `state_dir` is the directory with the
+ * cache of digests; NULL: no digests are wanted. Returns -1 if the skill cannot be served as
+ * files; `out` then contains the files that were read before the failure. The caller must give
+ * `out` to skill_files_done() in both cases. */
 int served_files_read(struct skill_files *out, const struct skill *skill, const char *state_dir,
                       struct ssb_error *err);
 /* Returns true if this entry is served as a file. */

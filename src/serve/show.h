@@ -14,8 +14,9 @@ void show_kstr(struct json *j, const char *key, const char *text);
 /* Writes text that keeps its line breaks. */
 void show_ktext(struct json *j, const char *key, const char *text, size_t len);
 
-/* Writes a foreign text inside our own text. Each line gets a bar, so that no line can look like
- * ours. The caller must have made the characters of `visible` visible. */
+/* Writes a foreign text inside a text of the server. Each line gets a bar, so that it cannot look
+ * like a line of the server. The caller must already have made hidden characters of `visible`
+ * visible. */
 void show_barred(struct buf *out, const char *visible, size_t len);
 
 /* Writes a parsed value, with its texts made visible. A member whose name would change is omitted,
@@ -24,7 +25,7 @@ void show_value(struct json *j, const struct json_doc *doc, const struct json_no
 /* Like show_value(), for JSON text. Writes null if the text is not JSON. */
 void show_json(struct json *j, const char *text, size_t len);
 
-/* Returns true if the text would be written unchanged. */
+/* Returns true if the text has nothing that show_*() would change. */
 bool show_plain(const char *text, size_t len, bool keep_lines);
 
 #endif

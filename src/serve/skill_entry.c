@@ -64,7 +64,7 @@ void skill_entry_uri(struct buf *out, const struct skill_entry *e, const char *p
 
 /* ---- SKILL.md ---------------------------------------------------------------------- */
 
-/* Writes one line of visible text, cut to the size of a description. */
+/* Writes the manifest's description as one visible line, cut to DESCRIPTION_BYTES. */
 static void put_description(struct json *j, const struct manifest *m)
 {
 	auto_buf text = BUF(4 * MAX_SCALAR_BYTES + 256);
@@ -83,7 +83,8 @@ static void put_description(struct json *j, const struct manifest *m)
 	json_strn(j, text.data, n);
 }
 
-/* Quoted strings in the frontmatter are written as JSON, which is valid YAML. */
+/* Makes a SKILL.md from the manifest. Its quoted strings are written as JSON, which is valid
+ * YAML. */
 static char *make_skill_md(const struct skill *skill, const struct manifest *m)
 {
 	char name[SKILL_NAME_BYTES + 1];
@@ -185,8 +186,8 @@ int skill_manifest_text(const struct skill *skill, struct buf *out)
 
 /* ---- search by address --------------------------------------------------------------- */
 
-/* Returns the part of the address after the skill's `path`, or NULL if the address is not in this
- * skill. */
+/* Returns what follows `path` in the address, or NULL if the address is not in the skill with
+ * this path. */
 static const char *rest_in(const char *address, const char *path)
 {
 	size_t len = strlen(path);

@@ -1,5 +1,5 @@
-/* skill_entry.h - describes a skill as MCP's skills extension does: a directory of files with a
- * SKILL.md, at an address that ends with the name from that SKILL.md.
+/* skill_entry.h - describes a skill in the form of MCP's skills extension: a directory of files
+ * with a SKILL.md, whose address ends with the name that is in that SKILL.md.
  *
  *   skill://NAME/SKILL.md         if the name from SKILL.md is the name of the directory
  *   skill://NAME/OWN/SKILL.md     if the name from SKILL.md is another one (OWN)
@@ -17,7 +17,7 @@
 #include "serve/skills.h"
 
 struct skill_entry {
-	const struct skill *skill; /* borrowed until the skills are listed again */
+	const struct skill *skill; /* borrowed until the next skills_list() */
 	char *path; /* the path in its address, encoded: "weather", "tools/weather" */
 	struct frontmatter front;
 	char *made; /* SKILL.md that the server made; NULL: the skill has its own */

@@ -12,8 +12,9 @@
 #include "serve/skill_entry.h"
 #include "serve/uri.h"
 
-/* Reads the cursor. *ret_after is new, and "" for the first page. If the cursor was not made by
- * this server, answers the call with an error and returns -1. */
+/* Reads the cursor. *ret_after is new: the name of the last skill of the page before, or ""
+ * for the first page. If the cursor was not made by this server, answers the call with an
+ * error and returns -1. */
 static int read_cursor(struct mcp_call *c, char **ret_after)
 {
 	const struct json_node *cursor = mcp_param(c, "cursor");
@@ -58,7 +59,7 @@ static const char *read_uri(struct mcp_call *c, const char *what)
 struct listing {
 	struct serve *s;
 	struct json *j;
-	struct json left; /* skills that are not listed */
+	struct json left; /* skills that are not listed, with the reason */
 	size_t n;
 	uint64_t bytes;
 };

@@ -1,9 +1,9 @@
 /* skills.c - the skills that are served. The list is made again each time, because skills are
  * installed and removed while the server is running.
  *
- * A path is checked twice: first its text, and then the real path to which it leads. A path outside
- * of the served directories is not looked up, and gets the same answer whether it exists or not: a
- * client must not learn which files the owner has. */
+ * A path that a client sends is checked twice: first its text, and then the real path to which
+ * it leads. A path outside of the served directories is not looked up, and gets the same
+ * answer whether it exists or not: a client must not learn which files the owner has. */
 #include "serve/skills.h"
 
 #include <assert.h>
@@ -37,8 +37,8 @@ static int fail_no_memory(struct ssb_error *err)
 
 /* ---- roots ---------------------------------------------------------------- */
 
-/* Returns the absolute path without "." and empty parts (new), made from the text alone. Returns
- * NULL if the path contains "..", or is too long. */
+/* Makes the path absolute, and removes "." and empty parts. Uses only the text, not the file
+ * system. Returns new, or NULL if the path contains "..", or is too long. */
 static char *path_plain(const char *word)
 {
 	char cwd[MAX_PATH_BYTES];
@@ -203,8 +203,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	return failed;
 }
 
-/* Gives a longer name to a skill if another skill has the same name: "tools/weather" for "weather",
- * or its whole path if the longer names are the same, too. */
+/* Gives `v` a longer name, because `other` has the same name: "tools/weather" for "weather", or
+ * the whole path if the longer names are the same, too. */
 static int name_apart(struct skill *v, const struct skill *other)
 {
 	size_t len = strlen(v->dir);
@@ -280,7 +280,7 @@ static const struct skill *by_word(const struct skills *s, const char *word)
 	return NULL;
 }
 
-/* Returns true if the text of the path lies in a served directory. */
+/* Returns true if the path, by its text alone, lies in a served directory. */
 static bool reads_served(const struct skills *s, const char *word)
 {
 	auto_free char *plain = path_plain(word);

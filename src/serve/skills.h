@@ -7,7 +7,7 @@
 #include "skillsandbox.h"
 
 struct skill {
-	char *name; /* name of its directory; longer if another skill has the same name */
+	char *name; /* the name of `dir`; longer if another skill has the same name */
 	char *dir;  /* real, absolute path */
 };
 

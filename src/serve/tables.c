@@ -7,7 +7,7 @@
 #include "serve/serve.h"
 #include "session/policy.h"
 
-#define LIST_MS 5000 /* limit for planning all skills: a client waits for its list of tools */
+#define LIST_MS 5000 /* limit for planning all skills: the client waits for tools/list */
 
 #define SKILL_WORD "name of a skill that is served (list_skills), or the path of its directory"
 
@@ -135,7 +135,8 @@ static const char VIOLATION_OUTPUT[] =
         "\"reason\":{\"type\":\"string\"},\"session\":" A_SESSION "},"
         "\"required\":[\"allowed\",\"action_taken\",\"reason\",\"session\"]}";
 
-/* A handler must run in an errand if it waits, or if another party decides how much it reads. */
+/* These handlers run in an errand, because they wait, or because another party decides how much
+ * they read. */
 #define IN_ERRAND(how, handler)                                                                    \
 	static void handler##_away(void *app, struct mcp_call *c)                                  \
 	{                                                                                          \
@@ -273,7 +274,7 @@ static void list_looked(void *app, struct mcp_call *c)
 	mcp_tools_list(&t, c);
 }
 
-/* Lists the tools when the errand failed: the skills then count as not harmless. */
+/* Lists the tools if the errand failed: then no skill counts as harmless. */
 static void list_unlooked(void *app, struct mcp_call *c, const struct errand_end *end)
 {
 	(void)app;

@@ -100,7 +100,8 @@ static void fail_open(struct mcp_call *c, const struct ssb_error *err)
 	              "use a run_id that run_skill returned, or \"last\"");
 }
 
-/* If `text` is NULL, the text for the model is the structured result. */
+/* Answers with the structured result, and with `text` for the model. NULL: the model gets the
+ * structured result as text. */
 static void answer_call(struct mcp_call *c, const struct buf *text, const struct buf *structured)
 {
 	if (structured->failed || (text != NULL && text->failed)) {

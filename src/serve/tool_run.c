@@ -25,7 +25,7 @@
 #include "serve/run_news.h"
 #include "serve/run_say.h"
 
-/* Time after which a call becomes a task, if the client supports tasks. */
+/* The time after which a call becomes a task, if the client supports tasks. */
 #define TASK_MS 5000
 
 struct run_call {
@@ -37,7 +37,7 @@ struct run_call {
 	struct serve_job *job;
 	struct run_news *news;
 	struct loop_timer *task;
-	struct job_end end; /* kept while the record is read; owns the output */
+	struct job_end end; /* used while the record is read; its output is owned */
 };
 
 static void run_call_free(struct run_call *r)
@@ -177,7 +177,8 @@ static const char *traceparent_of(const struct mcp_call *c)
 	return s;
 }
 
-/* Starts the job. If it returns 0, the job has borrowed `r`, and on_ended() takes `r`. */
+/* Starts the job. If it returns 0, the job uses `r` until it calls on_ended(), which takes
+ * `r`. */
 static int start_job(struct run_call *r, const struct ssb_plan *plan, struct ssb_error *err)
 {
 	struct serve *s = r->serve;
@@ -218,7 +219,8 @@ static int start_run(struct run_call *r, struct ssb_error *err)
 		return -1;
 	}
 	if (start_job(r, plan, err) != 0) {
-		(void)consent_unuse(&r->serve->owner, plan, &lost); /* nothing was run */
+		/* Nothing was run, so the use of the approval does not count. */
+		(void)consent_unuse(&r->serve->owner, plan, &lost);
 		return -1;
 	}
 	return 0;

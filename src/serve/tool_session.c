@@ -130,7 +130,7 @@ void tool_session_status(void *app, struct mcp_call *c)
 
 struct session_report {
 	struct serve *serve;
-	/* only used in the errand: */
+	/* the field below is only used in the errand */
 	struct session_store *store;
 };
 
@@ -153,7 +153,7 @@ static void answer_counted(void *arg, struct mcp_call *c)
 	}
 }
 
-/* Pauses or ends the runs as the count of violations requires, even if the client has
+/* Pauses or ends the runs if the count of violations requires it, even if the client has
  * disconnected. */
 static int reach_runs(void *arg)
 {

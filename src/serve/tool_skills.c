@@ -17,7 +17,7 @@
 
 #define SAY_BYTES ((size_t)2 << 20)
 
-/* An answer while it is written, as text and as JSON. */
+/* An answer while it is written: the same facts as text and as JSON. */
 struct skills_reply {
 	struct buf text;
 	struct buf structured;
@@ -81,7 +81,7 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	json_close(&a->j, '}');
 }
 
-/* Resolves the path of a directory. Fails unless the directory contains a served skill. */
+/* Resolves the path of a directory. Fails unless a served skill is in the directory. */
 static int take_directory(const char *word, const struct skill *v, size_t n, char **ret,
                           struct ssb_error *err)
 {

@@ -66,7 +66,8 @@ static char *text_between(const char *text, const char *prefix, const char *suff
 	return strndup(text + front, len - front - back);
 }
 
-/* Reads "?from=N". Returns false for any other text, and for another spelling of N. */
+/* Reads "?from=N". Returns false for any other text, and for another spelling of N (such as a
+ * leading 0). */
 static bool read_query(const char *query, uint64_t *ret)
 {
 	static const char before[] = "?from=";

@@ -3,8 +3,7 @@
  *   skillsandbox://runs/ID            a summary of a run
  *   skillsandbox://runs/ID/trace      the record of the run
  *   skillsandbox://runs/ID/output     the output of the run
- *   ...?from=N                        a later page of a trace or output; N is from the page
- * before
+ *   ...?from=N                        a later page of a trace or output; the page before gives N
  *   skillsandbox://skills/NAME        a manifest
  *   skillsandbox://skills/NAME/files  a skill's files, and which are not served
  *   skill://PATH/FILE                 a file of a skill (skill_entry.h)
@@ -39,8 +38,8 @@ struct uri {
 	uint64_t from; /* where the page begins */
 };
 
-/* Reads an address; URI_NONE: it is not one of ours. The caller must pass *ret to uri_done() in
- * both cases. */
+/* Reads an address. The kind is URI_NONE if it is not an address of this server. The caller
+ * must pass *ret to uri_done() in both cases. */
 void uri_read(struct uri *ret, const char *text);
 void uri_done(struct uri *u);
 
@@ -51,6 +50,6 @@ char *uri_decode(const char *text, bool path);
 /* Writes a cursor: a position in a list, which the client sends back to get the next page. The
  * cursor is opaque, and is checked when the client sends it back. */
 void uri_cursor_write(struct buf *out, const char *place);
-char *uri_cursor_read(const char *cursor); /* returns new; NULL: not a cursor of ours */
+char *uri_cursor_read(const char *cursor); /* returns new; NULL: not written by this server */
 
 #endif

@@ -165,10 +165,8 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 		                "'%.64s' is not a session id; see skillsandbox session list", id);
 	}
 	if (id == NULL || plan->n_refusals > 0 || plan->argv.n == 0) {
-		return sandbox_run(q, ret_result, ret_prepared,
-		                   /* Without a session, or if there is nothing to run, no keeper
-		                    * is started. */
-		                   err);
+		/* Without a session, or if there is nothing to run, no keeper is started. */
+		return sandbox_run(q, ret_result, ret_prepared, err);
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",

@@ -32,8 +32,7 @@ bool session_store_exists(const struct owner *o);
 /* Enforces the deferred decision, if any, and frees `ss`. Accepts NULL. */
 void session_store_close(struct session_store *ss);
 
-/* The result for the runs that a decision concerns. All fields are 0 if there are no such runs.
- */
+/* The result for the runs that a decision concerns. If there are no such runs, all are 0. */
 struct act_report {
 	size_t runs;      /* running on this machine */
 	size_t reached;   /* ended, paused or resumed by their keeper */
