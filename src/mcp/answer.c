@@ -122,7 +122,7 @@ static void fail_call(struct mcp_call *c, enum mcp_code code, int status, const 
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	write_error(c, code, message, data);
 	if (c->text.failed) {
-		/* The data was too long: sends the error without it. */
+		/* The data was too long: sends the error again, without the data. */
 		write_error(c, code, message, NULL);
 	}
 	mcp_call_respond(c, status);
@@ -151,7 +151,7 @@ void mcp_call_refuse(struct mcp_call *c, enum mcp_code code, const char *why, co
 	bool plain = c->era == MCP_ERA_LEGACY && c->peer->version != NULL;
 
 	write_error(c, code, why, data);
-	/* A client that does not understand a 400 would try the other era, so a legacy client that
-	 * has initialized gets 200. */
+	/* A legacy client that gets a 400 would think that the server only has the other era, and
+	 * try that. So a legacy client that has initialized gets 200. */
 	mcp_call_respond(c, plain ? 200 : code == MCP_E_INTERNAL ? 503 : 400);
 }

@@ -1,6 +1,6 @@
-/* away.c - a call that a child process answers. The child collects its messages, each after a
- * header of fixed size, and transfers them to the server. The server sends them as if it had made
- * them itself. */
+/* away.c - a call that a child process answers. The child collects the messages that it would
+ * send to the client, each after a header of fixed size, and transfers them to the server. The
+ * server sends them as if it had made them itself. */
 #include <string.h>
 
 #include "mcp/mcp_priv.h"
@@ -9,13 +9,13 @@ struct away_head {
 	uint32_t kind; /* enum mcp_kind */
 	int32_t status;
 	uint64_t len;
-	uint64_t body_at; /* for a response: body_at of struct mcp_call */
+	uint64_t body_at; /* for a response: body_at in struct mcp_call */
 	bool failed;
 };
 
 /* ---- in the child ------------------------------------------------------------ */
 
-/* The child has only this one call. */
+/* A child answers only one call, so one variable is enough. */
 static struct {
 	struct mcp_out out;
 	struct mcp_call *call;
@@ -58,8 +58,8 @@ void mcp_call_away(struct mcp_call *c, struct buf *to)
 
 /* ---- in the server ----------------------------------------------------------- */
 
-/* Reads the next message. Returns false at the end, or if the bytes are not a message of a child.
- */
+/* Reads the next message of a child. Returns false at the end, or if the bytes are not such a
+ * message. */
 static bool next_message(const char **data, size_t *len, struct away_head *h, const char **ret)
 {
 	if (*len < sizeof(*h)) {
@@ -76,7 +76,7 @@ static bool next_message(const char **data, size_t *len, struct away_head *h, co
 	return true;
 }
 
-/* Returns whether the bytes are any number of notifications and then exactly one response. */
+/* Returns whether the bytes are notifications (any number) and then exactly one response. */
 static bool is_whole(const char *data, size_t len)
 {
 	const char *text;

@@ -93,8 +93,8 @@ void mcp_call_hold(struct mcp_call *c)
 	c->holds++;
 }
 
-/* Must not be inlined: the compiler would then see two frees of the same call, but would not see
- * that the counter prevents the second free. */
+/* Must not be inlined: the compiler would warn of two frees of the same call, because it does not
+ * see that `holds` prevents the second one. */
 __attribute__((noinline)) void mcp_call_release(struct mcp_call *c)
 {
 	assert(c->holds > 0);
@@ -133,7 +133,7 @@ void mcp_call_respond(struct mcp_call *c, int status)
 	assert(c->phase != CALL_ENDED);
 	mcp_call_hold(c);
 	c->on_cancel = NULL;
-	c->answered = true; /* if the client disconnects now, nothing is canceled */
+	c->answered = true; /* from now on a disconnect cancels nothing */
 	if (c->task != NULL) {
 		respond_task(c);
 	} else if (c->out != NULL && !c->text.failed) {
@@ -216,7 +216,7 @@ void mcp_call_resume(struct mcp_call *c)
 {
 	mcp_call_forget_questions(c);
 	if (c->running) {
-		c->again = true; /* the handler has not returned yet, and is called again then */
+		c->again = true; /* calls the handler again after it has returned */
 	} else {
 		mcp_call_run(c);
 	}

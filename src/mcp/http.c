@@ -78,7 +78,7 @@ static void accept_client(void *arg, uint32_t events)
 
 struct http_place {
 	struct address address;
-	char host[64]; /* the form for a URL: an IPv6 address has brackets */
+	char host[64]; /* as in a URL: an IPv6 address has brackets */
 	uint16_t port;
 };
 
@@ -136,9 +136,9 @@ static int listen_there(const struct http_place *p, int *ret_fd, uint16_t *ret_p
 	return 0;
 }
 
-/* Makes the peer of all modern clients. Clients with the same token are the same principal, also on
- * another server. The principal is a digest of the token's digest, so that the token cannot be
- * computed from it. */
+/* Makes the principal of all modern clients, and h->modern. Clients with the same token are
+ * the same principal, also on another server. The principal is a digest of the token's digest,
+ * so that the token cannot be computed from it. */
 static int make_modern(struct mcp_http *h)
 {
 	uint8_t digest[SHA256_BYTES];

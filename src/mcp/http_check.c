@@ -1,8 +1,8 @@
 /* http_check.c - decides from the head of a request whether it is answered.
  *
- * The order of the checks is the security argument. Host and Origin come first, to stop web pages
- * in the owner's browser. A client without the token learns only that it has none. All other checks
- * come after these. No body is read before a head has passed. */
+ * The order of the checks is the security argument. Host and Origin come first, to stop web
+ * pages in the owner's browser. The token comes next: a client without it learns nothing else.
+ * All other checks follow. No body is read before its head has passed all checks. */
 #include <string.h>
 #include <strings.h>
 
@@ -130,8 +130,8 @@ static int check_token(struct http_check *k)
 	    is_token(k->http, (struct span){ a->s + skip, a->len - skip })) {
 		return 0;
 	}
-	/* This limits only wrong tokens, so a process that guesses tokens cannot lock out the
-	 * owner. */
+	/* Only answers to wrong tokens are limited, so a process that guesses tokens cannot lock
+	 * out the owner. */
 	if (!bucket_take(&k->http->failures, clock_us())) {
 		k->why = "too many wrong tokens";
 		return 429;

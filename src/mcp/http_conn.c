@@ -1,8 +1,8 @@
 /* http_conn.c - one connection, which serves one request after another.
  *
- * Nothing is read while a request is answered: a second request waits in the kernel. A closed
- * connection is noticed even then. Every state has a time limit, so that a slow client cannot keep
- * resources. */
+ * While a request is answered, nothing is read, and a second request waits in the kernel. If
+ * the client closes the connection meanwhile, this is noticed. Every state has a time limit,
+ * so that a slow client cannot keep resources. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define HEAD_MS   10000
 #define BODY_MS   30000
 #define IDLE_MS   60000
-#define SLOW_MS   30000 /* time for the client to read PROMISED bytes, or a shorter queue */
+#define SLOW_MS   30000 /* the client must read PROMISED bytes, or all that wait, in this time */
 #define LINGER_MS 2000
 #define ALIVE_MS  15000 /* time between keep-alives of a stream */
 #define PROMISED  ((size_t)64 * 1024)
@@ -135,7 +135,8 @@ static uint32_t wanted_events(const struct http_conn *c)
 	uint32_t out = queue_left(&c->queue) > 0 ? EPOLLOUT : 0;
 
 	switch (c->state) {
-	case CONN_HEAD: /* reads the next request only when the last answer is sent */
+	/* The next request is read only when the last answer is sent. */
+	case CONN_HEAD:
 	case CONN_LINGER:
 		return out != 0 ? out : EPOLLIN;
 	case CONN_BODY:
@@ -170,8 +171,9 @@ static void flush_queue(struct http_conn *c)
 	loop_rewatch(c->watch, wanted_events(c));
 }
 
-/* One client may have a queue of MAX_MCP_QUEUE bytes, but the sum over all clients is limited, too.
- * Short messages always pass. */
+/* Returns true if a message of `len` bytes must not be queued. One client may have a queue of
+ * MAX_MCP_QUEUE bytes, but the sum over all clients is limited, too. Messages shorter than
+ * PROMISED are always queued. */
 static bool too_much_waits(const struct mcp_http *h, size_t len)
 {
 	size_t sum = len;
@@ -263,7 +265,7 @@ void http_conn_refuse(struct http_conn *c, int status, const char *id, int code,
 
 	mcp_error_text(&text, id, code, why, NULL);
 	if (c->state == CONN_HEAD || c->state == CONN_BODY) {
-		c->close = true; /* the rest of the request stays unread */
+		c->close = true; /* the rest of the request is not read */
 	}
 	http_conn_answer(c, status, "", text.failed ? NULL : text.data, text.failed ? 0 : text.len);
 }
@@ -392,7 +394,7 @@ static void process_input(struct http_conn *c)
 	}
 }
 
-/* Returns false if the connection is gone. */
+/* Reads more input. Returns false if the connection is gone. */
 static bool fill_buffer(struct http_conn *c)
 {
 	ssize_t n = read(c->fd, c->data + c->len, sizeof c->data - c->len);
@@ -425,7 +427,7 @@ static void on_ready(void *arg, uint32_t events)
 		return; /* the loop frees the connection soon */
 	}
 	if ((wanted_events(c) & EPOLLIN) == 0) {
-		return; /* the answer is not sent completely yet */
+		return; /* the next request must wait for the answer */
 	}
 	if ((events & EPOLLOUT) == 0 || gone || (events & EPOLLIN) != 0) {
 		if (!fill_buffer(c)) {

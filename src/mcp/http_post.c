@@ -151,11 +151,13 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 	                &event)) {
 		x = http_session_stream(s, number);
 	}
-	if (x == NULL || !x->begun) { /* a 404 would end the session */
+	/* The status is not 404, which would tell the client that the session has ended. */
+	if (x == NULL || !x->begun) {
 		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
 		return;
 	}
-	/* Only the end of the session tells the client that its answer is lost. */
+	/* An answer after this event is lost. Ending the session is the only way to tell the
+	 * client. */
 	if (x->lost > event) {
 		http_session_end_soon(s);
 		http_conn_refuse(c, 404, NULL, MCP_E_REQUEST,

@@ -10,8 +10,8 @@
  * The protocol sees a stream (struct mcp_out). In the modern era a stream ends with its connection.
  * In the legacy era it remains after the connection has ended, and the client can resume it.
  *
- * The protocol calls send() and end(). These must not free anything that the protocol still uses,
- * and must not free a connection: the loop does that later. */
+ * The protocol calls send() and end() of a stream. These must not free anything that the
+ * protocol still uses. They must not free a connection either: the loop does this later. */
 #ifndef MCP_HTTP_PRIV_H
 #define MCP_HTTP_PRIV_H
 
@@ -37,7 +37,7 @@ struct mcp_http {
 	struct loop *loop;
 	int fd;
 	char url[HTTP_URL];
-	char host[64]; /* another name that the Host header may contain */
+	char host[64]; /* a further name that the Host header may contain */
 	uint16_t port;
 	bool has_token;
 	uint8_t token[SHA256_BYTES]; /* digest of the token */
@@ -48,7 +48,7 @@ struct mcp_http {
 	size_t n_conns;
 	LIST_HEAD(http_session_list, http_session) sessions;
 	size_t n_sessions;
-	struct mcp_peer *modern; /* gets the tasks of connections that have closed */
+	struct mcp_peer *modern; /* takes over the tasks of connections that have closed */
 	struct bucket requests;  /* limits the rate of requests */
 	struct bucket failures;  /* limits the rate of answers to wrong tokens (401) */
 	size_t body_bytes;       /* bytes of all bodies that are not processed yet */
@@ -75,7 +75,7 @@ struct http_conn {
 	enum http_conn_state state;
 	bool close;   /* close the connection after this answer */
 	bool broken;  /* the loop must free it */
-	bool reading; /* a part of the head has been read */
+	bool reading; /* a part of the next head has been read */
 	struct http_request request;
 	struct http_body framing;
 	struct buf body;
@@ -84,11 +84,11 @@ struct http_conn {
 	size_t len;
 	struct queue queue;
 	uint64_t sent;              /* bytes sent so far */
-	uint64_t promised;          /* value that `sent` must have reached when `slow` fires */
+	uint64_t promised;          /* `sent` must have reached this value when `slow` fires */
 	struct http_stream *stream; /* NULL: none */
 	struct mcp_peer *peer;      /* the sender of its modern requests; NULL: none yet */
 	struct loop_timer *phase;   /* time limit of the current state, or the next keep-alive */
-	struct loop_timer *slow;    /* fires if the client does not read our bytes */
+	struct loop_timer *slow;    /* fires if the client does not read what is sent */
 	struct loop_timer *later;
 	char data[HTTP_MAX_HEAD + HTTP_READ_BYTES];
 };
@@ -112,9 +112,11 @@ void http_conn_forget_body(struct http_conn *c); /* frees the body after parsing
 
 /* ---- checks ------------------------------------------------------------------ */
 
-/* Returns 0, or the status to answer with and the reason in *ret_why. */
+/* Returns 0 if the request passes. Otherwise returns the status to answer with, and the reason in
+ * *ret_why. */
 int http_check_head(struct mcp_http *h, const struct http_request *r, const char **ret_why);
-/* Returns NULL if the headers of a modern request agree with its body, else what is different. */
+/* Returns NULL if the headers of a modern request agree with its body. Otherwise says what is
+ * different. */
 const char *http_check_mirror(const struct http_request *r, const struct mcp_message *m);
 /* Returns true if the value of the field equals these bytes, plain or as "=?base64?...?=". */
 bool http_field_says(struct span value, const char *body, size_t len);
@@ -149,7 +151,7 @@ struct http_stream {
 	bool news;       /* opened by GET; for messages that belong to no request */
 	bool initialize; /* the stream of an initialize request, whose response creates a session */
 	bool begun;      /* the head of an event stream was sent */
-	bool answered;   /* answered without a stream of events */
+	bool answered;   /* the answer was one JSON text, not a stream of events */
 	bool over;       /* no more messages follow */
 	struct http_event *first, *last; /* events that are kept for a client that resumes */
 	size_t kept;
@@ -179,7 +181,7 @@ struct http_session {
 	char id[HTTP_SESSION_ID];
 	struct mcp_peer *peer;
 	LIST_HEAD(http_stream_list, http_stream) streams;
-	uint64_t numbers; /* number of the last stream */
+	uint64_t numbers; /* number of the newest stream */
 	uint64_t used_ms;
 	struct loop_timer *later;
 };
@@ -189,10 +191,11 @@ struct http_session *http_session_new(struct mcp_http *h);
 /* Finds the session and marks it as used. Returns NULL if there is none. */
 struct http_session *http_session_find(struct mcp_http *h, const char *id);
 struct http_stream *http_session_stream(const struct http_session *s, uint64_t number);
-/* Lets the loop end the session. For callers inside the protocol. */
+/* Makes the loop end the session later. For callers that run inside a function of the protocol.
+ */
 void http_session_end_soon(struct http_session *s);
-void http_session_free(struct http_session *s); /* cancels its calls */
-/* Frees the oldest stream without a connection if there are too many. */
+void http_session_free(struct http_session *s); /* cancels the session's calls */
+/* If the session has too many streams, frees the oldest one that has no connection. */
 void http_session_trim(struct http_session *s);
 
 #endif

@@ -79,7 +79,7 @@ static void news_send(struct mcp_out *o, enum mcp_kind kind, int status, const c
 
 static void news_end(struct mcp_out *o)
 {
-	(void)o; /* news belongs to no request, so no stream ends */
+	(void)o; /* news belongs to no request, so there is no stream to end */
 }
 
 static int name_session(struct http_session *s)

@@ -102,7 +102,7 @@ static void forget_stream(void *arg)
 	http_stream_free(arg);
 }
 
-/* Keeps the stream for KEPT_MS, in which the client may resume it. */
+/* Keeps the stream for KEPT_MS, so that the client can resume it. */
 static void keep_for_now(struct http_stream *x)
 {
 	if (loop_after(x->http->loop, KEPT_MS, forget_stream, x, &x->forget) < 0) {
@@ -139,8 +139,8 @@ static bool can_resume(const struct http_stream *x)
 	return x->session != NULL && mcp_version_resumes(mcp_peer_version(x->session->peer));
 }
 
-/* Sends an event without data to a client of 2025-11-25, so that the client has an id to resume
- * with. Older revisions have no such events: their clients only get the time to wait. */
+/* Sends a client of 2025-11-25 an event without data, so that the client has an id to resume
+ * with. Older revisions have no such events: their clients get only `retry`. */
 static void send_first_id(struct http_stream *x)
 {
 	char text[ID_TEXT];
@@ -163,7 +163,8 @@ void http_stream_open(struct http_stream *x)
 	}
 }
 
-/* Formats an event. A line feed in the JSON can only be white space between tokens. */
+/* Formats an event. Line feeds of the JSON become blanks: they can only be white space between
+ * tokens. */
 static struct http_event *event_new(struct http_stream *x, const char *json, size_t len)
 {
 	char id[ID_TEXT] = "";
@@ -194,8 +195,9 @@ static struct http_event *event_new(struct http_stream *x, const char *json, siz
 }
 
 /* Takes the event and keeps it. The newest event of a stream is kept whatever its size,
- * because it may be the response. But all streams together have a fixed limit: if a response is
- * lost because of it, the client is told when it resumes (http_post.c). */
+ * because it may be the response. But all streams together may keep only MAX_HTTP_KEPT bytes:
+ * if a response is lost because of this limit, the client learns it when it resumes
+ * (http_post.c). */
 static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_event *e)
 {
 	while (x->first != NULL && x->kept + e->len > MAX_HTTP_REPLAY) {
@@ -219,7 +221,8 @@ static void keep_event(struct http_stream *x, enum mcp_kind kind, struct http_ev
 void http_stream_put(struct http_stream *x, enum mcp_kind kind, const char *json, size_t len)
 {
 	if (!x->begun && x->conn == NULL) {
-		return; /* the connection broke before the client had an id to resume with */
+		/* The connection broke before any event: the client has no id to resume with. */
+		return;
 	}
 	if (kind == MCP_NOTIFICATION && x->conn != NULL &&
 	    queue_left(&x->conn->queue) + len > MAX_MCP_NEWS) {

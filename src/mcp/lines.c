@@ -1,12 +1,12 @@
 /* lines.c - one message per line on two fds.
  *
- * Input: bytes are kept until the line is complete. A line that is too long gets one error answer;
- * the rest of the line is skipped and not kept. Output: a queue, written as fast as the client
- * reads. While more than MAX_MCP_NEWS bytes wait in the queue, no further requests are read, and
- * notifications are dropped and counted. Answers and questions are queued, up to MAX_MCP_QUEUE
- * bytes.
+ * Input: bytes are kept until the line is complete. A line that is too long gets one error
+ * answer; the rest of the line is skipped and not kept. Output: the bytes wait in a queue, which
+ * is written as fast as the client reads. While more than MAX_MCP_NEWS bytes wait in the queue,
+ * no further requests are read, and notifications are dropped and counted. Answers and questions
+ * are queued, up to MAX_MCP_QUEUE bytes.
  *
- * The protocol calls send(). A peer must not be freed there, so an error in send() is handled in
+ * The protocol calls send(), which must not free the peer. So an error in send() is handled in
  * the next turn of the loop. */
 #include <assert.h>
 #include <errno.h>
@@ -36,7 +36,9 @@ struct mcp_lines {
 	struct mcp_peer *peer;
 	enum lines_state state;
 	int in, out;
-	int out_dup; /* copy of `in` if out == in: epoll can watch an fd only once; -1: none */
+	/* A copy of the fd if `in` and `out` are the same, because epoll can watch an fd only
+	 * once; -1: none. */
+	int out_dup;
 	int in_flags, out_flags;
 	struct loop_watch *reading; /* NULL: reading is paused */
 	struct loop_watch *writing;
@@ -86,7 +88,8 @@ static int flush_lines(struct mcp_lines *l)
 	               : loop_watch(l->loop, l->out, EPOLLOUT, out_ready, l, &l->writing);
 }
 
-/* A line feed in a message can only be white space between its tokens. */
+/* Adds the message as one line. Line feeds in it become blanks: they can only be white space
+ * between tokens. */
 static int add_line(struct queue *q, const char *json, size_t len)
 {
 	size_t from = q->len - q->at;
@@ -143,7 +146,7 @@ static bool is_blank(const char *s, size_t len)
 	return strspn(s, " \t\r\n") >= len;
 }
 
-/* A NUL may be written after the line: that byte is the line feed, or spare room. */
+/* `line[len]` is writable: it is the line feed, or free room of the buffer. */
 static void take_line(struct mcp_lines *l, char *line, size_t len)
 {
 	struct mcp_message m = { 0 };
@@ -254,7 +257,8 @@ static void continue_reading(struct mcp_lines *l)
 		}
 	}
 	if (!may_read(l) || l->ended) {
-		/* A watch for no events would still report a hang-up, so the watch is removed. */
+		/* A watch for no events would still report a hang-up, so pausing removes the
+		 * watch. */
 		loop_unwatch(&l->reading);
 	} else if (l->reading == NULL &&
 	           loop_watch(l->loop, l->in, EPOLLIN, in_ready, l, &l->reading) < 0) {
@@ -297,8 +301,8 @@ static void forget_peer(struct mcp_lines *l)
 	}
 }
 
-/* Called when the client is gone or sends nothing more. In the second case the queue is still sent.
- */
+/* Called when the client is gone, or when the input has ended. If only the input has ended, the
+ * queue is still sent. */
 static void finish_lines(void *arg)
 {
 	struct mcp_lines *l = arg;
@@ -386,7 +390,7 @@ int mcp_lines_new(struct mcp_server *s, struct loop *loop, int in, int out, loop
 	return 0;
 }
 
-/* Restores the flags: other processes may use the same open file. */
+/* Restores the flags of the open file, because other processes may use it, too. */
 static void restore_flags(int fd, int flags)
 {
 	if (fd >= 0 && flags >= 0) {

@@ -8,7 +8,8 @@
 
 #include "mcp/mcp.h"
 
-/* One message, which was only checked to be JSON-RPC. */
+/* The kind of a message. A message is known to be valid JSON-RPC; its method and parameters are
+ * not checked yet. */
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
 
 struct mcp_message {
@@ -50,12 +51,12 @@ struct mcp_out {
  * by the token. */
 struct mcp_peer;
 
-/* Makes a peer. `principal` is copied. `news` (borrowed) is the destination of messages that belong
- * to no request; NULL: they are dropped. If `news` is also the `out` of the requests (lines),
- * modern requests can be canceled by id. */
+/* Makes a peer. `principal` is copied. `news` (borrowed) is the destination of messages that
+ * belong to no request; NULL: they are dropped. If the requests have the same `out` as `news`
+ * (lines), modern requests can be canceled by id. */
 int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *news,
                  struct mcp_peer **ret);
-/* Cancels the calls of the peer, refuses its questions, and removes its subscriptions. */
+/* Cancels the calls of the peer, gives up the questions to it, and removes its subscriptions. */
 void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
 /* Like mcp_peer_free(), but for a peer whose principal remains: `heir` (which has the same
  * principal) takes over its calls that became tasks. */

@@ -5,9 +5,9 @@
  * modern revision (2026-07-28) each request carries its own version and capabilities. The era is
  * determined for each message; a handler does not need to know it.
  *
- * Everything runs in one thread. A handler may answer at once or later. It owns its call until it
- * has answered, even if the client is gone. Texts are borrowed for the duration of the function
- * call, unless a comment says otherwise. */
+ * Everything runs in one thread. A handler may answer at once or later. It owns its call until
+ * it has answered the call, even if the client is gone. Texts are borrowed for the duration of
+ * the function call, unless a comment says otherwise. */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
 
@@ -27,7 +27,7 @@ struct mcp_call;
 typedef void mcp_handler(void *app, struct mcp_call *call);
 
 enum mcp_method_flag {
-	MCP_CACHED = 1, /* the client may cache the result, which gets ttlMs and cacheScope */
+	MCP_CACHED = 1, /* the client may cache the result; ttlMs and cacheScope are added */
 	MCP_ASKS = 2,   /* the handler may ask the client questions (mcp_ask) */
 	MCP_MODERN = 4, /* exists only in the modern era */
 	MCP_LEGACY = 8, /* exists only in the legacy era */
@@ -78,7 +78,7 @@ int mcp_server_new(struct loop *loop, const struct mcp_app *app, struct mcp_serv
 /* Frees the server. The transports must be closed before. Cancels the running calls; their handlers
  * must answer before this function returns. Accepts NULL. */
 void mcp_server_free(struct mcp_server *s);
-/* Answers every open subscription, after which no news is sent. Must be called before the
+/* Answers every open subscription; no news is sent afterwards. Must be called before the
  * transports are closed. */
 void mcp_server_end(struct mcp_server *s);
 

@@ -4,9 +4,9 @@
  * exist, too. If the client is gone, the call only loses its `out`. mcp_peer_free() unlinks a peer;
  * its memory is freed after its last call.
  *
- * A function that this code calls outside of the protocol (send, end, a handler, on_cancel) may
- * call any function of the protocol again, and may even free the peer. After such a call, use only
- * objects that you have a reference to. */
+ * A function that this code calls outside of the protocol (send, end, a handler, on_cancel)
+ * may call any function of the protocol again, and may even free the peer. After such a call,
+ * this code may use only objects to which it has a reference. */
 #ifndef MCP_PRIV_H
 #define MCP_PRIV_H
 
@@ -30,7 +30,7 @@ struct mcp_server {
 	size_t n_calls;    /* calls of all peers, also of peers that are gone */
 	size_t weight;     /* bytes of the messages of all running calls */
 	bool freed;        /* freed by its owner; the end of the last call frees the memory */
-	uint64_t last_ask; /* id of our last request to a client */
+	uint64_t last_ask; /* id of the last request that was sent to a client */
 	struct state_store *states;
 	struct subs *subs;
 	struct task_store *tasks;
@@ -61,7 +61,7 @@ struct kept_answer {
 	char *key;
 	bool refused;
 	uint32_t node; /* index of the answer in the call's doc */
-	char *text;    /* text of the copied nodes; NULL: they use the message's text */
+	char *text;    /* JSON text of the answer; NULL: it is in the message's text */
 };
 
 enum mcp_call_phase {
@@ -138,7 +138,8 @@ void mcp_call_release(struct mcp_call *c);
 /* Sends c->text and ends the call. */
 void mcp_call_respond(struct mcp_call *c, int status);
 void mcp_call_drop(struct mcp_call *c); /* ends the call without a response */
-/* Moves a call that became a task, and that no connection waits for, to another peer. */
+/* Gives a call to another peer. The call must have become a task, and no connection may wait for
+ * it. */
 void mcp_call_move(struct mcp_call *c, struct mcp_peer *heir);
 /* Ends the call with an error before a handler was called. The HTTP status is 400, or 503 if the
  * server has too much to do. */
@@ -190,7 +191,7 @@ void mcp_call_send_questions(struct mcp_call *c);
 /* Modern era: reads the state and the answers of a retry. Returns -1 if they were refused; the call
  * has then ended. */
 int mcp_call_open_state(struct mcp_call *c);
-/* Legacy era: handles a response of the client to one of our questions. */
+/* Legacy era: handles the client's response to one of the questions. */
 void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m);
 
 /* ---- values ------------------------------------------------------------------- */
@@ -219,7 +220,7 @@ void mcp_write_server_info(const struct mcp_app *app, struct json *j);
 
 #define MESSAGE_ID                                                                                 \
 	(MAX_MCP_ID * 6 + 3) /* longest id as JSON text: each byte escaped, with quotes and NUL */
-/* Returns whether we may send this id or progress token back unchanged. */
+/* Returns whether the server can send this id or progress token back unchanged. */
 bool mcp_id_is_valid(const struct json_node *id);
 char *mcp_id_text(const struct json_node *id); /* new; NULL: out of memory */
 

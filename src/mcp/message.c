@@ -24,8 +24,8 @@ static int not_good(const char *why, const char **ret_why)
 	return -1;
 }
 
-/* An id can be sent back unchanged if it is a string, or an integer that every client reads
- * exactly. */
+/* Returns whether the id can be sent back unchanged: it is a string, or an integer that every
+ * client reads exactly. */
 bool mcp_id_is_valid(const struct json_node *id)
 {
 	if (json_is(id, JSON_STRING)) {
@@ -135,8 +135,8 @@ static int read_top(struct mcp_message *m, const char **ret_why)
 	if (top->type != JSON_OBJECT) {
 		return not_good("a message must be an object", ret_why);
 	}
-	/* A response with a null id means that the client could not read the id of our message. No
-	 * other null id is valid. */
+	/* A response with a null id means that the client could not read the id of a request of
+	 * the server. In any other message a null id is not valid. */
 	bool nobody = json_is(id, JSON_NULL) && method == NULL;
 	if (id != NULL && !nobody && read_id(m, id, ret_why) < 0) {
 		return -1;

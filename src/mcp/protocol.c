@@ -11,7 +11,8 @@
 
 /* ---- revisions ---- */
 
-/* Newest first: a client with no preference uses the first revision that it supports. */
+/* The newest comes first: a client without a preference uses the first revision that it
+ * supports. */
 static const struct {
 	const char *name;
 	bool modern;
@@ -76,7 +77,8 @@ void mcp_write_versions(struct json *j)
 
 /* ---- capabilities of the application ---- */
 
-/* A capability, and its members that are true if the application has their feature. */
+/* A capability, and the members of its object. A member is true if the application has its
+ * feature. */
 static const struct capability {
 	const char *name;
 	unsigned feature;

@@ -62,7 +62,7 @@ void mcp_call_forget_answers(struct mcp_call *c)
 	c->n_answers = 0;
 }
 
-/* Replaces the earlier answer to the same key, or adds the answer. */
+/* Stores the answer. Replaces an earlier answer to the same key. */
 static int keep_answer(struct mcp_call *c, struct kept_answer *a)
 {
 	struct kept_answer *old = answer_of(c, a->key);
@@ -183,7 +183,7 @@ void mcp_ask(struct mcp_call *c, const char *key, const char *method, const char
 
 	assert(q != NULL);
 	if (c->n_asks >= MAX_MCP_ASKS) {
-		return; /* the handler asks it in the next round */
+		return; /* the handler asks this question in the next round */
 	}
 	struct ask *v = realloc(c->asks, (c->n_asks + 1) * sizeof(*v));
 	if (v == NULL) {
@@ -275,7 +275,7 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 	write_request(&j, a);
 	json_close(&j, '}');
 	if (text.failed) {
-		refuse_ask(c, a); /* the request cannot be sent, so no answer would come */
+		refuse_ask(c, a); /* without a request, no answer would come */
 	} else {
 		c->out->send(c->out, MCP_REQUEST, 200, text.data, text.len);
 	}
@@ -370,7 +370,7 @@ void mcp_peer_take_response(struct mcp_peer *p, const struct mcp_message *m)
 	struct ask *a = m->id != NULL ? find_question(p, m->id, &c) : NULL;
 
 	if (a == NULL) {
-		return; /* not a question of ours, or answered already */
+		return; /* no question has this id, or it is answered already */
 	}
 	a->answered = true;
 	/* An answer that is too long to keep counts as a refusal. */

@@ -1,5 +1,5 @@
-/* queue.h - bytes that wait to be written to a non-blocking fd. The queue has no limit of
- * its own: the caller checks its length. */
+/* queue.h - bytes that wait to be written to a non-blocking fd. The queue does not limit its
+ * length: the caller must do so. */
 #ifndef MCP_QUEUE_H
 #define MCP_QUEUE_H
 

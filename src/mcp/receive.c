@@ -48,7 +48,7 @@ static void refuse_version(struct mcp_call *c)
 	                data.failed ? NULL : data.data);
 }
 
-/* A modern request carries its version and capabilities. */
+/* Checks that a modern request carries its version and capabilities. */
 static int check_modern(struct mcp_call *c)
 {
 	const struct json_node *level = mcp_meta(c, META_LOG_LEVEL);
@@ -111,7 +111,7 @@ static int check_request(struct mcp_call *c)
 		mcp_call_refuse(c, MCP_E_INTERNAL, "too many requests are running", NULL);
 		return -1;
 	}
-	/* A single peer must not use all the memory. If several peers together have used it up,
+	/* A single peer must not use up all the memory. If several peers together have done so,
 	 * small requests are still accepted. */
 	if ((c->peer->weight > MAX_MCP_HELD && c->peer->n_calls > 1) ||
 	    (c->server->weight > MAX_MCP_HELD_ALL && c->weight > MAX_MCP_SMALL)) {

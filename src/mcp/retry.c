@@ -3,7 +3,8 @@
  * The response contains the questions and ends the call. The client sends the request again with
  * the answers and with requestState, which is sealed (state.h) and contains
  *
- *   {"state": of the handler, "asked": [KEY, ...], "answers": {KEY: of earlier rounds}}
+ *   {"state": the handler's state, "asked": [KEY, ...],
+ *    "answers": {KEY: an answer of an earlier round, ...}}
  *
  * so that a handler gets the same data in both eras. Answers to keys that were not asked are
  * ignored. */
@@ -129,7 +130,7 @@ static int seal_state(struct mcp_call *c, struct buf *out)
 	json_close(&j, ']');
 	json_kopen(&j, "answers", '{');
 	for (size_t i = 0; i < c->n_answers; i++) {
-		if (!c->answers[i].refused) { /* a refusal has no value */
+		if (!c->answers[i].refused) { /* a refused question has no answer to write */
 			json_key(&j, c->answers[i].key);
 			json_copy(&j, &c->m.doc, &c->m.doc.nodes[c->answers[i].node]);
 		}
@@ -160,8 +161,8 @@ void mcp_call_send_questions(struct mcp_call *c)
 	mcp_done(c);
 }
 
-/* Keeps the client's answers to the keys that were asked. Keeping an answer may move all nodes, so
- * each answer is looked up again. */
+/* Keeps the client's answers to the keys that were asked. Storing an answer may move all nodes
+ * of the doc, so each answer is looked up anew. */
 static int take_answers(struct mcp_call *c, const struct json_doc *asked)
 {
 	const struct json_node *keys = json_member(asked, json_top(asked), "asked");

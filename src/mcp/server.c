@@ -45,7 +45,8 @@ void mcp_server_free(struct mcp_server *s)
 	if (s == NULL) {
 		return;
 	}
-	/* Counts as a call, so that the end of the last real call does not free the server now. */
+	/* This reference is counted like a call, so that the end of the last real call does not
+	 * yet free the server. */
 	s->n_calls++;
 	subs_end(s->subs);
 	while (!LIST_EMPTY(&s->peers)) {
@@ -94,8 +95,8 @@ void mcp_peer_unref(struct mcp_peer *p)
 	free(p);
 }
 
-/* Finds a call that is neither canceled nor answered. Canceling a call may change the list, so each
- * search starts at the beginning. */
+/* Finds a call of the peer that is neither canceled nor answered. Canceling a call may change
+ * the list, so each search starts at the beginning. */
 static struct mcp_call *next_uncanceled(const struct mcp_peer *p)
 {
 	struct mcp_call *c = LIST_FIRST(&p->calls);

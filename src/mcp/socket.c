@@ -32,7 +32,7 @@ struct mcp_socket {
 	struct loop *loop;
 	int fd;
 	struct sockaddr_un address;
-	struct stat bound; /* the socket file that we made; no other file is unlinked */
+	struct stat bound; /* the socket file that this server made; only this file is unlinked */
 	struct loop_watch *watch;
 	struct loop_timer *pause;
 	LIST_HEAD(socket_clients, socket_client) clients;
@@ -55,8 +55,8 @@ static void client_closed(void *arg)
 	client_free(arg);
 }
 
-/* Returns whether the client has our uid, or is root: root could become this user, or read this
- * process's memory, in any case. */
+/* Returns whether the client has the uid of this process, or is root. Root could become this
+ * user, or read this process's memory, in any case. */
 static bool is_ours(int fd)
 {
 	struct ucred who;

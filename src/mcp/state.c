@@ -22,12 +22,12 @@ struct state_head {
 };
 _Static_assert(sizeof(struct state_head) == NONCE_BYTES + TIME_BYTES + MAC_BYTES, "no padding");
 
-/* The nonce of a state that was not used yet. */
+/* The nonce of a state that was sent and has not come back yet. */
 struct nonce {
 	uint8_t bytes[NONCE_BYTES];
 	uint8_t who[NONCE_BYTES]; /* digest of the client's principal */
 	uint64_t until;           /* time as in clock_ms() */
-	uint64_t number;          /* higher for later nonces; 0: this place is free */
+	uint64_t number;          /* the newer, the higher; 0: this place is free */
 };
 
 struct state_store {
@@ -106,7 +106,7 @@ static void state_mac(const struct state_store *s, const struct state_binding *o
 	hmac_final(&h, ret);
 }
 
-/* Compares by client first, then by age, oldest first. */
+/* Sorts by client, and the nonces of one client by age, the oldest first. */
 static int compare_nonces(const void *a, const void *b)
 {
 	const struct nonce *x = a, *y = b;

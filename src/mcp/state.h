@@ -35,14 +35,14 @@ struct state_binding {
 	uint8_t params[SHA256_BYTES]; /* digest of the parameters, which must not change */
 };
 
-/* Seals the text, and appends the result to `out`. Returns -1 if it is too long (MAX_MCP_STATE),
- * there is no memory, or no random bytes are available. */
+/* Seals the text, and appends the result to `out`. Returns -1 if the text is too long
+ * (MAX_MCP_STATE), there is no memory, or no random bytes are available. */
 int state_seal(struct state_store *s, const struct state_binding *of, const char *text,
                struct buf *out);
 
 enum state_verdict {
 	STATE_GOOD,
-	STATE_FORGED, /* was changed, is not ours, or is bound to other values */
+	STATE_FORGED, /* was changed, is from another server, or is bound to other values */
 	STATE_OLD,    /* expired */
 	STATE_USED,   /* used before, or its nonce was removed */
 	STATE_FAILED, /* out of memory */

@@ -15,11 +15,11 @@
 /* An open subscriptions/listen call. */
 struct listen {
 	LIST_ENTRY(listen) link;
-	struct mcp_call *call; /* the call, which is answered when the subscription ends */
+	struct mcp_call *call; /* subscriptions/listen; answered when the subscription ends */
 	unsigned lists;        /* bits of the lists whose changes are sent: MCP_TOOLS, ... */
 	struct string_list uris;
 	struct string_list tasks;
-	uint64_t told; /* number of the last piece of news that was sent */
+	uint64_t told; /* the last value of `news` for which it got a message */
 };
 
 /* The subscriptions of one legacy peer. */
@@ -33,7 +33,7 @@ struct legacy {
 struct subs {
 	LIST_HEAD(listen_list, listen) listens;
 	LIST_HEAD(legacy_list, legacy) legacies;
-	uint64_t news; /* number of the current news */
+	uint64_t news; /* number of the news that is sent now */
 };
 
 /* A list that can change: its features, and its names in the protocol. */
@@ -67,7 +67,7 @@ void subs_free(struct subs *s)
 	while (!LIST_EMPTY(&s->legacies)) {
 		subs_forget(s, LIST_FIRST(&s->legacies)->peer);
 	}
-	free(s); /* there are no calls any more, so `listens` is empty */
+	free(s); /* no calls are left, so `listens` is empty */
 }
 
 static struct legacy *find_legacy(const struct subs *s, const struct mcp_peer *p)
@@ -125,7 +125,7 @@ static void count_listens(const struct subs *s, const struct mcp_peer *p, size_t
 
 /* ---- legacy: resources/subscribe ------------------------------------------------- */
 
-/* Returns params.uri. NULL: it is wrong, and the call has been answered. */
+/* Returns params.uri. Returns NULL if it is wrong; the call has then been answered. */
 static const char *named_uri(struct mcp_call *c)
 {
 	const struct json_node *node = mcp_param(c, "uri");
@@ -223,8 +223,8 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 	return true;
 }
 
-/* Reads which lists the client asks for, and keeps those that can change. Returns false if the
- * filter is wrong; the call has then been answered. */
+/* Reads the lists for whose changes the client asks, and keeps those that the server can report.
+ * Returns false if the filter is wrong; the call has then been answered. */
 static bool take_lists(struct mcp_call *c, const struct json_node *filter, struct listen *l)
 {
 	for (size_t i = 0; i < ARRAY_LEN(SUB_LISTS); i++) {

@@ -21,7 +21,7 @@ struct task {
 	struct task *next; /* the next older task */
 	char id[2 * ID_BYTES + 1];
 	char *principal;
-	struct mcp_call *call; /* NULL: the call was answered, or canceled by the client */
+	struct mcp_call *call; /* NULL: answered, or canceled by the client */
 	enum task_end end;
 	char *answer; /* object of the result or error; NULL: none yet */
 	size_t answer_len;
@@ -102,10 +102,10 @@ static void expire_tasks(struct task_store *all)
 	}
 }
 
-/* The tasks of one client. */
+/* What one client stores. */
 struct share {
 	const char *principal;
-	size_t has;           /* bytes of the answers, or number of the tasks */
+	size_t has;           /* bytes of its answers, or number of its tasks */
 	struct task **oldest; /* the client's oldest ended task */
 };
 
@@ -302,7 +302,7 @@ bool mcp_become_task(struct mcp_call *c, const char *message)
 	return true;
 }
 
-/* Makes the message of the error the message of the task's status. */
+/* Sets the message of the task's status to the message of the error. */
 static void set_error_message(struct task *t)
 {
 	struct json_doc doc AUTO(json_doc_done) = { 0 };
@@ -323,7 +323,8 @@ static void close_task(struct mcp_server *s, struct task *t, enum task_end end)
 	t->end = end;
 	t->ended_ms = clock_ms();
 	if (end != TASK_FAILED) {
-		free(t->message); /* the message was about work that has now ended */
+		/* The message was about work that has ended. The message of an error stays. */
+		free(t->message);
 		t->message = NULL;
 	}
 	send_task_news(s, t);
@@ -374,8 +375,8 @@ void task_progress(struct mcp_call *c, const char *message)
 	}
 	set_task_message(t, message);
 	t->updated_us = clock_wall_us();
-	/* Each notification contains the whole task, so they are not sent more often than a client
-	 * would poll. */
+	/* A notification contains the whole task, so notifications are sent no more often than a
+	 * client would poll. */
 	if (now - t->told_ms >= TASK_POLL_MS) {
 		t->told_ms = now;
 		send_task_news(c->server, t);

@@ -20,10 +20,10 @@ struct task_store;
 struct task;
 
 struct task_store *task_store_new(uint64_t keep_ms); /* NULL: out of memory */
-/* Only after all calls have ended; accepts NULL. */
+/* Must be called after all calls have ended; accepts NULL. */
 void task_store_free(struct task_store *t);
 
-/* Handlers of the protocol's methods, all MCP_MODERN. */
+/* Handlers of the methods tasks/get, tasks/update and tasks/cancel, all MCP_MODERN. */
 mcp_handler task_get, task_update, task_cancel;
 
 /* Ends the task of a call; c->task is NULL afterwards. `json` is the object of the result or, if

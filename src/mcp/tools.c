@@ -57,8 +57,9 @@ static void write_field(struct json *j, const struct mcp_field *f)
 	} else if (f->choices != NULL) {
 		write_choices(j, f);
 	} else if (f->type == MCP_STRING) {
-		/* JSON Schema counts characters, but we count bytes. The limits in bytes are also
-		 * right for characters, because a text never has more characters than bytes. */
+		/* JSON Schema counts characters, but `min` and `max` count bytes. A maximum in
+		 * bytes is also right for characters, because a text never has more characters
+		 * than bytes. */
 		write_bounds(j, f, "minLength", "maxLength");
 	}
 	if (f->otherwise != NULL) {
@@ -98,8 +99,9 @@ static void write_input_schema(struct json *j, const struct mcp_tool *t)
 	json_close(j, '}');
 }
 
-/* Writes a schema that also accepts the objects of mcp_tool_fail(), because clients check errors
- * against the schema, too. The root must be an object, because legacy revisions require one. */
+/* Writes a schema that accepts what `schema` accepts, and also the objects of mcp_tool_fail(),
+ * because clients check errors against the schema, too. The root of the schema must describe
+ * an object, because legacy revisions require this. */
 static void write_output_schema(struct json *j, const char *schema)
 {
 	static const char error[] =

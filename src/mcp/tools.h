@@ -14,7 +14,7 @@ struct mcp_field {
 	const char *description;
 	/* Smallest integer, or least bytes of a string, or least items of an array. */
 	int64_t min;
-	int64_t max; /* largest, as for `min`; 0: the limit of the type */
+	int64_t max; /* the largest integer, or most bytes or items; 0: the limit of the type */
 	/* Values that a string or an item may have, NULL-terminated; NULL: any. */
 	const char *const *choices;
 	/* Default value as JSON; NULL: none. The default of an array must be []. */
@@ -48,8 +48,9 @@ struct mcp_tools {
 	size_t n;
 };
 
-/* For the handlers of "tools/list" and "tools/call". An unknown tool is the error MCP_E_PARAMS. For
- * wrong arguments, the result has isError and says what to write instead. */
+/* Handlers of "tools/list" and "tools/call". For an unknown tool the client gets the error
+ * MCP_E_PARAMS. For wrong arguments it gets a result that has isError and says what to write
+ * instead. */
 void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c);
 void mcp_tools_call(const struct mcp_tools *t, void *app, struct mcp_call *c);
 

@@ -11,7 +11,7 @@
 #include "base/suggest.h"
 #include "base/utf8.h"
 
-#define PIECE_BYTES 1024 /* room for one sentence; our own names and choices are shorter */
+#define PIECE_BYTES 1024 /* room for one sentence; names and choices in a table are shorter */
 
 /* The problems found so far, as a list for programs and as two texts for the model. */
 struct problems {
@@ -112,7 +112,7 @@ static void add_wanted(struct buf *out, const struct mcp_field *f)
 	}
 }
 
-/* Adds a problem. Its fix says which values the row allows, followed by `note`. */
+/* Adds a problem. Its `fix` says which values the row allows, and then `note`. */
 static void add_wanted_problem(struct problems *p, const struct mcp_field *f, const char *what,
                                const char *note)
 {

@@ -6,9 +6,9 @@
 
 #include "mcp/mcp.h"
 
-/* One message per line, in UTF-8; nothing else is written to `out`. Both fds are borrowed and made
- * non-blocking. `closed` is called once, when the client has closed its end and its calls are
- * canceled. `closed` may free the lines.
+/* Each line is one message, in UTF-8. Nothing else is written to `out`. Both fds are borrowed and
+ * made non-blocking. `closed` is called once, when the client has closed its end and its calls
+ * are canceled. `closed` may free the lines.
  *
  * While a client does not read, the server does not read from that client either. Such a client
  * loses news (which is counted). It loses no answers, but is disconnected if too many bytes of
@@ -20,9 +20,9 @@ void mcp_lines_free(struct mcp_lines *l); /* accepts NULL */
 /* Returns the number of dropped notifications, for tests. */
 uint64_t mcp_lines_dropped(const struct mcp_lines *l);
 
-/* A unix socket of mode 0600; each connection has its own lines. Only processes of the same uid and
- * of root may connect (SO_PEERCRED); root could become that uid in any case. If no server listens
- * on the socket at this path, it is replaced; otherwise it is an error. */
+/* A unix socket of mode 0600; each connection has its own lines. Only processes of the same
+ * uid and of root may connect (SO_PEERCRED); root could become that uid in any case. A socket
+ * at this path is replaced if no server listens on it; otherwise this is an error. */
 struct mcp_socket;
 int mcp_socket_new(struct mcp_server *s, struct loop *loop, const char *path,
                    struct mcp_socket **ret, struct ssb_error *err);
