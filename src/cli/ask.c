@@ -11,8 +11,9 @@
 
 #include "cli/say.h"
 
-/* How long ask_line() waits before it discards what was typed: a paste that follows the command may
- * still arrive. No person reads and answers a question in so short a time. */
+/* How long ask_line() waits before it discards what was typed: text that was pasted together
+ * with the command may still arrive. No person reads and answers a question in so short a
+ * time. */
 #define SETTLE_MS 120
 
 bool ask_terminal(void)
@@ -33,7 +34,8 @@ size_t ask_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
-/* Reads one line, whatever mode the terminal is in. Bytes after the line stay unread. */
+/* Reads one line byte by byte, because the terminal may be in a mode without lines. Bytes after
+ * the line stay unread. */
 static bool read_line(char *ret, size_t size)
 {
 	for (size_t n = 0; n < size;) {
@@ -68,8 +70,8 @@ bool ask_line(const char *prompt, char *ret, size_t size)
 		return false;
 	}
 	if (!read_line(ret, size)) {
-		(void)!write(STDERR_FILENO, "\n",
-		             1); /* our next message starts on a line of its own */
+		/* The next message must start on a new line. */
+		(void)!write(STDERR_FILENO, "\n", 1);
 		return false;
 	}
 	return true;

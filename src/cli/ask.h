@@ -1,8 +1,8 @@
 /* ask.h - asks a person at the terminal.
  *
  * A question needs a terminal on standard input and standard error, and this process in its
- * foreground. What was typed before the question is discarded, so that nothing pasted or typed
- * ahead answers it. An answer is a whole line. */
+ * foreground. What was typed before the question is discarded: it must not count as the
+ * answer. An answer is a whole line. */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
 
@@ -17,7 +17,7 @@ enum ask_answer {
 
 enum ask_answer ask_yes(const char *question);
 
-bool ask_terminal(void);  /* whether a person can be asked */
+bool ask_terminal(void);  /* returns whether a person can be asked */
 size_t ask_columns(void); /* width of that terminal; 0: not known */
 
 /* Shows `prompt` unchanged (so it must not contain hostile text), and stores one line without its

@@ -16,25 +16,26 @@
 /* Every exit status of the program itself. `run` ends with the exit status of the skill. */
 enum exit_status {
 	EXIT_FINE = 0,
-	/* validate: a manifest is not valid; prove: a probe got through; audit verify: the record
+	/* validate: a manifest is not valid; prove: an attack succeeded; audit verify: the record
 	 * is bad; session: the policy of the session refused the request */
 	EXIT_FINDINGS = 1,
 	EXIT_USAGE = 2,        /* the command line is wrong */
-	EXIT_INCOMPLETE = 3,   /* audit verify: all records are good, but the end is missing */
-	EXIT_TIMED_OUT = 124,  /* set by the library: max_runtime_seconds was reached */
+	EXIT_INCOMPLETE = 3,   /* audit verify: every line is good, but the end is missing */
+	EXIT_TIMED_OUT = 124,  /* chosen by the library: max_runtime_seconds was reached */
 	EXIT_SANDBOX = 125,    /* the sandbox failed or refused */
 	EXIT_NOT_EXEC = 126,   /* the entrypoint cannot be executed */
 	EXIT_NOT_FOUND = 127,  /* the entrypoint does not exist */
-	EXIT_OUT_OF_MEM = 137, /* set by the library: memory_mb was exceeded */
+	EXIT_OUT_OF_MEM = 137, /* chosen by the library: memory_mb was exceeded */
 };
 
-/* Returns the exit status for the error. `named_program` matters only if a file was not found. If
- * it is true, this file is the program itself; otherwise it is a directory or manifest on the way
- * to the program. */
+/* Returns the exit status for the error. `named_program` matters only for "not found": true means
+ * that the program was not found, false that a directory or manifest was not found before the
+ * program was known. */
 int exit_status_of(const struct ssb_error *err, bool named_program);
 
-/* An option of the command line that is not in enum ssb_option; its bit is in request.flags. In the
- * option table, ids below FLAG_FIRST are values of enum ssb_option. */
+/* An option of the command line that is not in enum ssb_option. If it was given, its bit is
+ * set in request.flags. In the option table, ids below FLAG_FIRST are values of enum
+ * ssb_option. */
 enum cli_flag {
 	FLAG_FIRST = 1000,
 	FLAG_DRY_RUN = FLAG_FIRST,
@@ -83,8 +84,8 @@ enum cli_flag {
 	FLAG_DETAILS,
 	FLAG_REASON,
 	FLAG_GRACE,
-	FLAG_SKILLS,  /* may be repeated: request.skills */
-	FLAG_AGAINST, /* may be repeated: also in request.skills */
+	FLAG_SKILLS,  /* may be repeated: the values are in request.skills */
+	FLAG_AGAINST, /* may be repeated: the values are in request.skills */
 	FLAG_HTTP,
 	FLAG_SOCKET,
 	FLAG_MAX_RUNS,
@@ -94,14 +95,14 @@ enum cli_flag {
 	FLAG_END,
 };
 
-#define MAX_BEST_EFFORT 8 /* layers that warnings can name; the library gets all of them */
+#define MAX_BEST_EFFORT 8 /* most layers that a warning names; all are given to the library */
 
 /* One command line, parsed. */
 struct request {
 	const struct command *command;
 	uint64_t flags;
 	unsigned given;              /* bits of the enum ssb_option values that were given */
-	struct ssb_options *options; /* NULL for a command without the owner's flags */
+	struct ssb_options *options; /* NULL if the command has no `owner` */
 	struct operands operands;
 	const char *values[FLAG_END - FLAG_FIRST]; /* values of the flags that have one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];
@@ -181,8 +182,8 @@ enum command_bit {
 
 extern const struct command COMMANDS[];
 extern const size_t N_COMMANDS;
-/* Finds the command that the words (NULL-terminated) name; NULL: unknown command. *ret_n is the
- * number of words in its name. */
+/* Finds the command whose name is at the beginning of `words` (NULL-terminated). Returns NULL if
+ * there is none. *ret_n is the number of words in its name. */
 const struct command *command_find(char *const words[], int *ret_n);
 
 extern const struct option_row FLAGS[];
@@ -251,8 +252,8 @@ int cmd_help_version(void);
 
 /* Prints the plan, as text or JSON. Returns the exit status. */
 int cmd_inspect_print(const struct ssb_plan *plan, bool as_json);
-/* Attacks the plan's sandbox. `only_leaks`: prints only the probes that got through. Returns the
- * exit status. */
+/* Attacks the sandbox of the plan. If `only_leaks` is true, prints only the attacks that
+ * succeeded. Returns the exit status. */
 int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks);
 
 #endif

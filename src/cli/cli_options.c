@@ -34,7 +34,7 @@ static const struct option_row *find_by_letter(const struct option_parse *p, cha
 	return NULL;
 }
 
-/* The message repeats only the option's name: the value may be a secret. */
+/* The message names only the option, because the value may be a secret. */
 static int fail_unknown(const struct option_parse *p, const char *name, size_t len,
                         struct ssb_error *err)
 {
@@ -134,7 +134,7 @@ int cli_options_parse(const struct option_parse *p, char **argv, struct operands
 			return -1;
 		}
 	}
-	/* All further words are operands. They are moved up behind the operands that were found. */
+	/* All further words are operands. They are moved up, next to the operands before them. */
 	while (*at != NULL) {
 		argv[found.n++] = *at++;
 	}

@@ -13,21 +13,21 @@
 struct option_row {
 	const char *name;  /* written without the dashes */
 	char letter;       /* 0: none */
-	const char *arg;   /* the help text's name for the value; NULL: the option takes no value */
+	const char *arg;   /* name of the value in the help text; NULL: the option has no value */
 	int id;            /* identifies the option for the handler */
-	const char *value; /* what the handler gets if the option takes no value */
+	const char *value; /* the handler's `value` if the option has no value */
 	uint64_t commands; /* bits of the commands that accept the option */
 	const char *help;
 };
 
-/* Called for each option in order; -1 with err stops the parse. */
+/* Called for each option in order. Returns -1 with `err` to stop the parse. */
 typedef int option_handler(void *ctx, const struct option_row *row, const char *value,
                            struct ssb_error *err);
 
 struct option_parse {
 	const struct option_row *rows;
 	size_t n_rows;
-	uint64_t command; /* its bit; to this command, rows without the bit are unknown */
+	uint64_t command; /* its bit; a row without this bit is an unknown option */
 	bool mixed;       /* options may follow operands */
 	option_handler *handler;
 	void *ctx;

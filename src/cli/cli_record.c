@@ -124,8 +124,8 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 	} else if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, &v, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* A signature with another owner's key is not damage in a file from elsewhere. Only `audit
-	 * verify` checks whose key it is. */
+	/* A record from elsewhere may be signed with another owner's key, and this is not
+	 * damage. Only `audit verify` checks whose key it is. */
 	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
 	if (status == EXIT_FINE && damaged) {
 		say_errorf("the record was changed: bad at record %" PRIu64
@@ -187,7 +187,7 @@ static bool parse_zone(const char *p, int64_t *ret)
 	return true;
 }
 
-/* Converts ".25" to microseconds, and drops further digits. */
+/* Converts ".25" to microseconds. Digits after the sixth are dropped. */
 static int64_t parse_fraction(const char **p)
 {
 	int64_t micros = 0;

@@ -28,8 +28,8 @@ const char *cli_record_name(const struct record_request *q);
 /* Prints the error, and returns the exit status for it. */
 int cli_record_fail(const struct ssb_error *err);
 
-/* Verifies with the key of --key, or else the owner's own. Returns the exit status of a failure, or
- * 0. */
+/* Verifies the record with the key of --key, or else with the owner's own key. Returns 0, or the
+ * exit status if the record cannot be verified. */
 int cli_record_verify(const struct request *r, const struct record_request *q,
                       struct verify_result *ret);
 
@@ -38,8 +38,8 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
  * status. */
 int cli_record_doubt(const struct request *r, const struct record_request *q);
 
-/* Reads "2h" or "7d" (before now), a date, or RFC 3339, and writes the time in the form of the
- * records. */
+/* Reads a time: "2h" or "7d" (before now), a date, or RFC 3339. Writes it in the form that
+ * records use. */
 #define WHEN_SIZE 40
 int cli_record_when(const char *text, char ret[WHEN_SIZE], struct ssb_error *err);
 /* Converts "30d" (from now), a date, or RFC 3339 to seconds since 1970. Fails if the time is in the

@@ -26,8 +26,8 @@ struct approval_row {
 	struct ssb_error err;
 };
 
-/* An approval names a real path. If that path leads elsewhere now, a symlink replaced the skill or
- * a directory above it. */
+/* An approval names a real path. If that path now leads to another place, a symlink has
+ * replaced the skill or a directory above it. */
 static bool is_led_elsewhere(struct approval_row *r)
 {
 	auto_free char *real = realpath(r->lock->skill, NULL);
@@ -170,7 +170,8 @@ static int list_approvals(const struct owner *o, bool as_json)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-/* Returns the path as the caller named it, without looking for symlinks; new. */
+/* Returns the path that the caller named as an absolute path, without following symlinks. Returns
+ * new. */
 static char *path_as_named(const char *word)
 {
 	auto_free char *cwd = getcwd(NULL, 0);
@@ -181,8 +182,9 @@ static char *path_as_named(const char *word)
 
 int cmd_approvals_revoke(const struct owner *o, const char *word)
 {
-	/* The skill may not exist any more, or a symlink may have replaced it. So try the real path
-	 * and the path as named. A damaged approval is named by its file. */
+	/* The skill may not exist any more, or a symlink may have replaced it. So both the real
+	 * path and the path as it was named are tried. A damaged approval has no path: it is
+	 * named by the name of its file. */
 	bool file = lock_is_name(word);
 	auto_free char *real = file ? strdup(word) : path_real(word);
 	auto_free char *named = file ? NULL : path_as_named(word);

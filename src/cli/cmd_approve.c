@@ -98,8 +98,9 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 		return exit_status_of(&err, false);
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
+		/* The width is limited, because a long name must not hide the reason. */
 		say_errorf("'%.300s' cannot be approved: %s", plan->refusals[i].what,
-		           plan->refusals[i].why); /* a long name must not hide the reason */
+		           plan->refusals[i].why);
 	}
 	if (plan->n_refusals > 0) {
 		return EXIT_FINDINGS;
@@ -147,7 +148,8 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 	return ask_to_confirm(r) ? give_approval(r, owner, v, expires) : EXIT_FINDINGS;
 }
 
-/* Does the skill ask for an item that you took out of an earlier approval? */
+/* Returns true if the skill asks for an item of `declined`, which you took out of an earlier
+ * approval. */
 static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
 	bool found = false;
@@ -170,7 +172,7 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	int64_t expires = 0;
 
 	consent_view_read(&v, dir);
-	/* If the old approval cannot be read, this one replaces it. */
+	/* If the old approval cannot be read, it is ignored: the new one replaces it. */
 	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
 	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
 	    make_plan_with(r, owner, dir, &declined, &plan, &err) != 0) {

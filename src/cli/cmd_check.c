@@ -11,8 +11,8 @@
 #include "learn/propose.h"
 #include "policy/owner.h"
 
-/* Removes environment variables that no run had: for them, a grant and a denial have the same
- * effect. */
+/* Removes the environment variables that were not set in any run: for such a variable it makes no
+ * difference whether it is granted or denied. */
 static size_t drop_absent(const struct needs *n, size_t *v, size_t count)
 {
 	size_t kept = 0;

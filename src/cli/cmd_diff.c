@@ -15,8 +15,8 @@
 
 #define MAX_FILES_SHOWN 8 /* most files whose lines are shown */
 
-/* Has the manifest changed since the approval? This must be asked for a manifest in the owner's
- * settings, because the comparison of the skill's files does not include it. */
+/* Returns true if the manifest changed since the approval. A manifest in the owner's settings
+ * needs this check, because the comparison of the skill's files does not include it. */
 static bool has_other_manifest(const struct lock *l, const struct ssb_plan *p)
 {
 	return p != NULL && (l->format != p->format ||
@@ -87,7 +87,8 @@ static int compare_files(const struct request *r, const struct owner *o,
 	struct ssb_error err = { 0 };
 
 	if (ssb_plan_skill(r->options, f->lock.skill, NULL, &plan, NULL, &err) != 0) {
-		say_error(&err); /* the files can be compared without a plan */
+		/* No plan is not an end: the files can be compared without it. */
+		say_error(&err);
 	}
 	if (diff_make(&f->lock, &f->now, plan, &d) != 0) {
 		return say_fail(EXIT_SANDBOX, "out of memory");

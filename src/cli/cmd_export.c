@@ -13,8 +13,8 @@
 #include "cli/say.h"
 #include "os/file.h"
 
-/* Writes only the lines that were verified. Further lines may have been added after that, if the
- * skill is still running. */
+/* Writes only the lines that were verified. If the skill is still running, it may have added
+ * further lines since. */
 static int write_bundle(int to, const struct record_request *q, const struct verify_result *v,
                         struct ssb_error *err)
 {

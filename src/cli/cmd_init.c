@@ -35,7 +35,8 @@ static int fail_exists(const char *path, struct ssb_error *err)
 	                path);
 }
 
-/* Creates a new file. O_EXCL also fails on a symlink that the skill put there. */
+/* Creates a new file. O_EXCL fails if the file exists, even as a symlink that the skill put
+ * there. */
 static int write_new(const char *path, bool sidecar, const struct buf *text, struct ssb_error *err)
 {
 	auto_free char *parent = path_parent(path);
@@ -84,7 +85,7 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 		return ssb_fail(err, SSB_E_LIMIT, 0, "init",
 		                "the files mention more than a manifest can contain");
 	}
-	/* The manifest that we write must be valid. */
+	/* The manifest that was written must be valid. */
 	return manifest_parse(MANIFEST_FILE, out->data, out->len, &again, NULL, err);
 }
 

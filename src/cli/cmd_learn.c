@@ -1,8 +1,9 @@
 /* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs.
  *
- * Messages are printed when the skill has ended, and the skill's output after them. Each line of
- * the output comes after a bar and is made visible, so that it cannot look like our question. Keys
- * that were pressed while the skill ran answer no question. */
+ * Messages are printed only when the skill has ended, and then the skill's output follows.
+ * Each line of the output has a bar before it, and its characters are made visible, so that it
+ * cannot look like a question of this program. Keys that were pressed while the skill ran do
+ * not answer a question. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,14 @@
 #include "policy/owner.h"
 
 #define BAR         "  | "
-#define SHOWN_LINES 40 /* most lines shown of the output of one round, and of each list */
+#define SHOWN_LINES 40 /* most lines shown: of one round's output, and of each list */
 
 struct talk {
-	bool all;     /* show the output of every round, not only of the last */
+	bool all;     /* show the output of every round, not only of the last one */
 	char *output; /* output of the last round; owned */
 	size_t output_len;
 	bool output_cut;
-	bool canary; /* some round printed the content of a decoy */
+	bool canary; /* the content of a decoy was in the output of a round */
 };
 
 /* ---- the skill's output ----------------------------------------------------- */
@@ -80,8 +81,8 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_addc(out, '\n');
 }
 
-/* Returns whether the need is listed. Programs that are not dangerous are not listed, because every
- * sandbox contains them. */
+/* Returns whether the need is listed. Harmless programs are not listed, because every sandbox
+ * contains them. */
 static bool is_told(const struct need *n)
 {
 	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
@@ -173,7 +174,7 @@ static void say_needs(const struct learned *l, enum group group, const char *hea
 	}
 }
 
-/* Warns if the skill looked for secrets and also connects: any of these hosts could get the
+/* Warns if the skill looked for secrets and also connects: any of these hosts could have got the
  * secrets. Connections are encrypted, so the record does not show which host got them. */
 static void warn_of_both(const struct learned *l)
 {
@@ -193,7 +194,7 @@ static void warn_of_both(const struct learned *l)
 	}
 }
 
-/* Prints what was learned, and what was left out. */
+/* Prints what the skill needs, and what will not be in the manifest. */
 static void say_summary(const struct talk *t, const struct learned *l)
 {
 	if (!t->all) {
@@ -293,7 +294,7 @@ int cmd_learn(struct request *r)
 	if (dir == NULL) {
 		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
 	}
-	/* Finds the place of the manifest first: an error there must come before anything runs. */
+	/* Finds the place of the manifest first: if there is none, the skill must not run. */
 	auto_free char *place = NULL;
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &place, &err) != 0 ||
 	    learn_and_say(r, &owner, dir, &err) != 0) {

@@ -71,8 +71,8 @@ static int report_findings(const struct request *r, const struct lint v[], size_
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Prints problems of your own manifest for the skill separately from the findings, because findings
- * must be the same on every machine and your manifest is only on this one. */
+/* Prints the problems of your own manifest for the skill (the sidecar). They are not among the
+ * findings: findings must be the same on every machine, and your manifest is only on this one. */
 static void say_sidecar(const char *dir)
 {
 	AUTO(owner_done) struct owner owner = { 0 };

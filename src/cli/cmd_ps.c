@@ -9,7 +9,7 @@
 #include "cli/say.h"
 #include "session/live.h"
 
-#define PING_MS 1000 /* wait for the answers of all keepers together */
+#define PING_MS 1000 /* how long to wait for the answers of all keepers */
 
 static int compare_starts(const void *a, const void *b)
 {

@@ -37,8 +37,9 @@ struct watcher {
 	pid_t pid; /* pid of the watching process; 0: none */
 };
 
-/* Writes a carriage return before each newline if our terminal is raw. It is raw while the skill
- * has a terminal of its own; a newline then does not return to the first column. */
+/* Writes a carriage return before each newline if the terminal of standard error is raw. It is
+ * raw while the skill uses a terminal that the sandbox made for it, and then a newline does not
+ * return to the first column. */
 static void put_returns(struct buf *out)
 {
 	struct termios t;
@@ -84,7 +85,7 @@ static void watch_process(void)
 	struct buf out = BUF(SAY_MAX);
 
 	reader_init(&in, RECORD_FD, 0);
-	/* Signals of the caller are meant for the run, and this process must end after the run. */
+	/* Signals from the caller are for the run. This process must end only after the run. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
@@ -96,8 +97,8 @@ static void watch_process(void)
 	_exit(0);
 }
 
-/* Opens the record a second time, because a test of the record's lock (run_file_live()) on a
- * duplicate of `record` would release the lock. The lock shows that the run is running. */
+/* Opens the record a second time. run_file_live() tests the lock that shows that the run is
+ * running; on a duplicate of `record`, the test would release this lock. */
 static int reopen_record(int record)
 {
 	char path[64];
@@ -140,7 +141,7 @@ static void watch_begin(struct watcher *w, struct run_request *q)
 	run_request_watch(q, (struct ssb_watch){ start_watching, w });
 }
 
-/* Waits until the process has printed everything, for at most 5 s. */
+/* Waits until the watching process has printed everything, but at most LAST_MS. */
 static void watch_end(struct watcher *w)
 {
 	for (int left = LAST_MS; w->pid > 0 && left > 0; left -= TICK_MS / 5) {
@@ -211,7 +212,8 @@ static void print_json(const struct ssb_result *r)
 	auto_buf out = BUF(SAY_MAX);
 
 	if (r->stderr_bytes > 0) {
-		buf_addc(&out, '\n'); /* the skill's last line may have no newline */
+		/* The skill's last line may lack its newline. */
+		buf_addc(&out, '\n');
 	}
 	struct json j = JSON_TO(&out, false);
 	json_open(&j, '{');
@@ -237,7 +239,8 @@ static void print_json(const struct ssb_result *r)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Prints what you should know about the run, such as an end that the skill did not cause itself. */
+/* Prints what you should know about the run, such as an end that the skill did not
+ * cause. */
 static void say_notes(const struct ssb_result *r, bool quiet)
 {
 	if (r->lost_layers[0] != '\0') {
@@ -265,8 +268,8 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 		          : r->stdout_cut                ? "stdout"
 		                                         : "stderr");
 	}
-	/* Print the summary after a failed run, too, even without a violation: a denial that is not
-	 * a violation may be the reason for the failure. */
+	/* The summary is printed after a failed run, too, even if there was no violation: a
+	 * denial that is not a violation may have caused the failure. */
 	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
 	            cli_record_summary(r->trace_path, r->run_id);
 	if (r->violations > 0 && !told) {
@@ -308,7 +311,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
-		/* The skill must not be able to hide our messages about the run. */
+		/* The skill must not be able to hide messages about the run. */
 		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
 	}
 	if (rc != 0) {
@@ -347,21 +350,21 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	if (owner == NULL) {
 		return request_fail(r, &err, exit_status_of(&err, true));
 	}
-	/* consent_use() counts this run, because an approval may be for a number of runs. It also
-	 * marks the copy of the files as used until the latest time at which this run can end. */
+	/* consent_use() counts this run against an approval for a number of runs. It also marks
+	 * the copy of the files as used until the latest time at which this run can end. */
 	if (plan->approved != NULL && consent_use(owner, plan, &err) != 0) {
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	int status = run_plan(r, plan, owner);
-	/* Old copies are removed only after a run that used a copy, so that other runs do not lose
-	 * time. */
+	/* Old copies are removed only after a run that used a copy. A run without a copy does not
+	 * lose time with this. */
 	if (plan->approved != NULL && plan->approved->snapshot) {
 		snapshot_tidy(owner);
 	}
 	return status;
 }
 
-/* A missing script is reported before any question is asked. */
+/* A missing script is reported before the owner is asked anything. */
 static int fail_no_entry(const struct request *r, const struct ssb_plan *plan)
 {
 	struct ssb_error err = { .code = SSB_E_USAGE, .where = "script" };

@@ -17,7 +17,7 @@
 #include "serve/serve.h"
 
 #define TOKEN_BYTES    32
-#define SHORT_TOKEN    16 /* a token from the environment with fewer bytes causes a warning */
+#define SHORT_TOKEN    16 /* a shorter token from the environment causes a warning */
 #define TOKEN_VARIABLE "SKILLSANDBOX_TOKEN"
 
 static void on_listening(const char *where)
@@ -25,8 +25,8 @@ static void on_listening(const char *where)
 	say_notef("listening on %s", where);
 }
 
-/* Adds the operands to the directories of --skills: a shell expands a pattern after --skills to
- * several words. */
+/* Adds the operands to the directories of --skills. In `--skills ~/s*` the shell makes several
+ * words of the pattern, and only the first one is the value of --skills. */
 static int take_skills(struct request *r, struct ssb_error *err)
 {
 	for (int i = 0; i < r->operands.n; i++) {

@@ -82,7 +82,7 @@ struct kill {
 	const char *reason;
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
-	bool answer; /* the store has answered, with success or failure */
+	bool answer; /* the store has answered; the answer may be a failure */
 	bool alone;  /* keepers were asked without the store; the result is in `unstored` */
 	struct decision unstored;
 };
@@ -112,8 +112,8 @@ static void *kill_main(void *arg)
 	return NULL;
 }
 
-/* Records the kill. The runs are ended after that, so that their grace time does not delay the
- * store. */
+/* Records the kill in the store. It does not end the runs: they are ended later, so that their
+ * grace does not delay the store. */
 static int kill_stored(struct session_cli *c, const struct kill *k, struct decision *d,
                        struct ssb_error *err)
 {
@@ -144,8 +144,8 @@ static int kill_both(struct session_cli *c, struct kill *k, struct decision *d,
 	return rc;
 }
 
-/* Returns true if the error is an answer of the store, such as: the session does not exist, or is
- * already over. After any other error the kill is not recorded. */
+/* Returns true if the store itself refused, because the session does not exist, or is already
+ * over, for example. After any other error it is not recorded that the session was killed. */
 static bool is_answer(const struct ssb_error *err)
 {
 	return err->where[0] == '\0' && (err->code == SSB_E_POLICY || err->code == SSB_E_USAGE ||
@@ -177,8 +177,8 @@ static void say_unwritten(const struct kill *k)
 	          k->c->id);
 }
 
-/* Ends the runs that are left after an earlier kill, which was recorded in the store but was
- * interrupted before it reached every run. */
+/* Ends the runs that are left because an earlier kill was interrupted. It was recorded in the
+ * store, but did not reach every run. */
 static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct ssb_error *err)
 {
 	struct decision d;
@@ -203,7 +203,7 @@ static int kill_failed(const struct session_cli *c, struct kill *k, const struct
 {
 	struct ssb_error why = { 0 };
 
-	/* The store does not contain the session, but a keeper may still have a run of it. */
+	/* The session is not in the store, but a keeper may still have a run of it. */
 	if (err->code == SSB_E_NOT_FOUND && !k->alone) {
 		kill_alone(k);
 	}
@@ -229,8 +229,8 @@ static int print_done(const struct session_cli *c, const struct decision *d, con
 	return done != EXIT_FINE ? done : status;
 }
 
-/* Adds the runs that were ended without the store. Runs that were left over are already in `runs`,
- * because the store found them again. */
+/* Adds the runs that were ended without the store (`before`) to `runs`. The runs of `before` that
+ * were not ended are already in `runs`, because the store found them again. */
 static void add_report(struct act_report *runs, const struct act_report *before)
 {
 	runs->runs += before->runs - before->left;
@@ -305,8 +305,8 @@ static int expire_all(struct session_cli *c)
 	return w.undone.code != SSB_OK ? EXIT_SANDBOX : status;
 }
 
-/* Takes the reason in a form that can be stored, because no text may prevent a kill. A text that is
- * too long is cut, and control characters are made visible. */
+/* Changes the reason to a form that can be stored: a text that is too long is cut, and control
+ * characters are made visible. No text may prevent a kill. */
 static void take_reason(const struct request *r, char ret[SESSION_REASON])
 {
 	const char *said = request_value(r, FLAG_REASON);

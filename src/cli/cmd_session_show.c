@@ -14,14 +14,14 @@
 
 #define FLUSH ((size_t)64 * 1024)
 
-/* The state of one `show`. */
+/* The state of one 'session show'. */
 struct show {
 	const struct session_cli *c;
 	struct session s;
 	struct buf out;
 	struct json j;
 	struct line line;
-	struct buf signature; /* the last signature line; earlier ones are not shown */
+	struct buf signature; /* the newest signature line; only this one is shown */
 	struct session_story *story;
 	size_t rows; /* rows printed so far in the current section */
 	size_t bad;

@@ -1,5 +1,5 @@
-/* cmd_session_spend.c - the three reports of an agent to its session: it wants to spend, it has
- * spent, or a scanner has found a violation. */
+/* cmd_session_spend.c - the three things that an agent reports to its session: it wants to
+ * spend money, it has spent money, or a scanner has found a violation. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -30,8 +30,8 @@ static void say_verdict(const struct decision *d)
 	}
 }
 
-/* Prints the decision. Without --json it prints `line`, but only if the decision allows the
- * request. Returns the exit status. */
+/* Prints the decision: with --json as JSON, otherwise as `line`, and then only if the decision
+ * allows the request. Returns the exit status. */
 static int print_decision(const struct session_cli *c, const struct decision *d,
                           const struct session_told *told, const struct buf *line)
 {
@@ -83,8 +83,8 @@ static int parse_reservation(const char *text, int64_t *ret, struct ssb_error *e
 	return 0;
 }
 
-/* Parses the reservation and its cost. With --release (the action did not happen), *ret is
- * negative. */
+/* Parses the number of the reservation and the cost. With --release the action did not happen,
+ * and *ret is negative. */
 static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, struct ssb_error *err)
 {
 	bool release = request_has(c->r, FLAG_RELEASE);

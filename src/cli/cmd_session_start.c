@@ -10,8 +10,8 @@
 #include "cli/session_cli.h"
 #include "policy/path.h"
 
-/* Loads the policy from --policy or else from session.yaml next to policy.yaml. If neither exists,
- * loads the policy that an empty file would give. */
+/* Loads the policy of --policy, or else session.yaml beside policy.yaml. If there is neither, the
+ * policy is that of an empty file. */
 static int load_policy(struct session_cli *c, struct session_policy *ret, struct ssb_error *err)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();

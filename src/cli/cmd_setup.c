@@ -1,8 +1,9 @@
-/* cmd_setup.c - adds our MCP server to an agent, or removes it.
+/* cmd_setup.c - adds SkillSandbox as an MCP server to the configuration of an agent (the client),
+ * or removes it.
  *
- * The agent's own command does it, where there is one. Only what OpenCode has no command for is
- * edited here. The change is shown first, and made only if you agree. An entry of our name that
- * starts another program is never touched. */
+ * If the client has a command for the change, this command is run. Otherwise (OpenCode lacks
+ * some) the client's file is edited here. The change is shown first, and made only if you
+ * agree. An entry with the name SETUP_SERVER that starts another program is never touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,17 +29,17 @@ struct setup {
 	const struct setup_client *client;
 	bool project;
 	bool removing;
-	bool editing;  /* the client has no command for this: its file is edited here */
+	bool editing;  /* the client lacks a command, so its file is edited here */
 	char *program; /* path of the client's program; NULL: not found */
 	struct string_list
 	        server; /* the server's words: this program, "serve", "--skills", DIR, ... */
 	char *file;
 	bool existed;
 	mode_t mode;
-	struct buf before; /* the file, or the list that the client printed */
+	struct buf before; /* the text of the file, or the list that the client printed */
 	struct buf after;  /* the new text of the file, if it is edited here */
 	struct json_doc doc;
-	const struct json_node *entry; /* our server in `doc`; NULL: none */
+	const struct json_node *entry; /* the entry SETUP_SERVER in `doc`; NULL: none */
 };
 
 static void setup_done(struct setup *s)
@@ -53,7 +54,7 @@ static void setup_done(struct setup *s)
 
 /* ---- the server ------------------------------------------------------------------ */
 
-/* Can the name be written to a configuration unchanged? */
+/* Returns true if the name can be written to a configuration unchanged. */
 static bool can_be_written(const char *s)
 {
 	size_t len = strlen(s);
@@ -158,7 +159,8 @@ static int find_file(struct setup *s, struct ssb_error *err)
 	if (path.failed) {
 		return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "", "the path of the configuration");
 	}
-	/* A symlink of yours stays: its target is read and changed. */
+	/* If the file is a symlink of yours, the symlink stays, and the file to which it leads is
+	 * read and changed. */
 	s->file = s->project ? NULL : realpath(path.data, NULL);
 	if (s->file == NULL && !s->project && errno != ENOENT) {
 		return ssb_fail(err, SSB_E_SYS, errno, path.data, "cannot be reached");
@@ -179,8 +181,8 @@ static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t
 		return 0;
 	}
 	if (fd < 0 && errno == ELOOP) {
-		/* Other people may have written the project. Its symlinks must not select a file of
-		 * yours, which would be changed, or copied into the project. */
+		/* Other people may have written the project. A symlink in it could lead to a
+		 * file of yours, which would then be changed, or copied into the project. */
 		return ssb_fail(err, SSB_E_POLICY, 0, file,
 		                "it is a symlink; in a project, setup changes only a regular file");
 	}
@@ -192,7 +194,8 @@ static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t
 	return 0;
 }
 
-/* Finds the entry of our name. Codex prints an array of servers, each with its name. */
+/* Finds the entry SETUP_SERVER. Codex prints an array of servers, in which each has its name as a
+ * member. */
 static const struct json_node *find_entry(const struct setup *s)
 {
 	const struct json_node *node = json_top(&s->doc);
@@ -211,7 +214,8 @@ static const struct json_node *find_entry(const struct setup *s)
 	return node;
 }
 
-/* Runs one of the client's commands. Its output is appended to `out`; NULL: it appears on ours. */
+/* Runs one of the client's commands. Its output is appended to `out`. If `out` is NULL, the
+ * command writes to the standard output of this program. */
 static int run_step(const struct setup *s, enum setup_step step, struct buf *out,
                     struct ssb_error *err)
 {
@@ -222,7 +226,8 @@ static int run_step(const struct setup *s, enum setup_step step, struct buf *out
 	               : setup_client_run(s->program, &command, s->project, out, err);
 }
 
-/* Claude Code replaces a file that it cannot parse, so such a file is an error here. */
+/* Reads the client's servers into `doc`, and finds the entry. A file that cannot be parsed is an
+ * error, because Claude Code would replace it. */
 static int read_servers(struct setup *s, struct ssb_error *err)
 {
 	bool listed = setup_client_has(s->client, SETUP_LIST);
@@ -262,7 +267,8 @@ static void read_words(const struct setup *s, struct string_list *ret)
 	}
 }
 
-/* Returns the name of a setting that a new entry would not have; NULL: there is none. */
+/* Returns the name of a setting that was added to the entry by hand: `setup` would not write it.
+ * NULL: there is none. */
 static const char *find_own_setting(const struct setup *s, const struct json_node *object)
 {
 	static const char *const KNOWN[] = { "args",      "auth_status",
@@ -284,7 +290,8 @@ static const char *find_own_setting(const struct setup *s, const struct json_nod
 	return NULL;
 }
 
-/* Returns the first word of the entry that is not of `serve --skills DIR`; NULL: there is none. */
+/* Returns the first word of the entry that `setup` would not have written: it is not `serve`,
+ * --skills or a directory. NULL: there is none. */
 static const char *find_own_option(const struct string_list *words)
 {
 	for (size_t i = 2; i < words->n; i++) {
@@ -297,7 +304,7 @@ static const char *find_own_option(const struct string_list *words)
 	return NULL;
 }
 
-/* Compares the entry with what is asked for. *ret_done is true if nothing has to change. */
+/* Compares the entry with what you asked for. *ret_done is true if nothing has to change. */
 static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list words = { 0 };
@@ -374,7 +381,8 @@ static int replace_file(const struct setup *s, struct ssb_error *err)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* Fills `ret` with the commands to run; returns their number. */
+/* Fills `ret` with the client's commands that must be run, and returns their number. If the file
+ * is edited here, there are none. */
 static size_t list_steps(const struct setup *s, enum setup_step ret[2])
 {
 	size_t n = 0;
@@ -444,7 +452,8 @@ static int make_change(const struct setup *s, struct ssb_error *err)
 	return rc;
 }
 
-/* Reads the configuration again: a client's command may end with 0 and change nothing. */
+/* Reads the configuration again and checks it: a client's command may change nothing and still
+ * end with 0. */
 static int check_change(struct setup *s, struct ssb_error *err)
 {
 	bool done = false;

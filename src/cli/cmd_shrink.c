@@ -18,7 +18,7 @@
 #include "policy/owner.h"
 #include "policy/path.h"
 
-/* The manifest and its text. The file is read once. */
+/* The manifest, and the text from which it was parsed. */
 struct subject_file {
 	struct manifest *manifest;
 	char *file;

@@ -1,8 +1,9 @@
 /* cmd_verify.c - checks that a record is complete and unchanged. The exit status is 0 (good), 1
  * (bad) or 3 (incomplete).
  *
- * A ledger grows after it was signed, so an attacker can cut it back to an earlier signature. If
- * the store of the ledger is on this machine, verify asks it how long the ledger is. */
+ * A ledger grows after it was signed, so an attacker can cut it back to an earlier signature.
+ * If the store that the ledger comes from is on this machine, `audit verify` asks it how long
+ * the ledger is. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	        k->lines);
 }
 
-/* Compares the ledger with the store. If the store does not answer, `v` stays as it is. */
+/* Compares the ledger with the store. If the store does not answer, `v` is unchanged. */
 static void ask_store(const struct owner *owner, struct verify_result *v)
 {
 	struct session_store *store = NULL;

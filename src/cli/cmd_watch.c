@@ -1,7 +1,8 @@
 /* cmd_watch.c - follows runs that other processes started.
  *
- * It looks for new bytes ten times a second, and finds new runs by inotify. A run is over when its
- * signature is in the record, or when no process has the record locked any more. */
+ * `watch` looks for new lines in the records ten times a second. inotify reports new runs. A
+ * run is over when its signature is in the record, or when no process has the record locked
+ * any more. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "cli/say.h"
 
 #define TICK_MS    100
-#define IDLE_TICKS 10 /* a run without a supervisor is over after this many idle ticks */
+#define IDLE_TICKS 10 /* a run without a supervisor is over after this many ticks without news */
 
 struct followed {
 	int fd;
@@ -66,7 +67,7 @@ static struct watch *watch_new(const struct request *r, bool many)
 	return w;
 }
 
-/* Takes the fd. */
+/* Takes `fd`. */
 static void watch_add(struct watch *w, int fd, const char *id, uint64_t from)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -164,7 +165,7 @@ static int watch_tick(struct watch *w)
 			status = EXIT_INCOMPLETE;
 		}
 		if (status == EXIT_SANDBOX) {
-			return status; /* our output cannot be written any more */
+			return status; /* the output cannot be written any more */
 		}
 		result = status != EXIT_FINE ? status : result;
 		if (f->ended || status != EXIT_FINE) {
@@ -186,8 +187,8 @@ static void watch_arrival(void *arg, const struct inotify_event *e)
 		        "more runs have begun than the kernel could report: some are not shown");
 		return;
 	}
-	/* Use only the first name of a run (has_flat). Later the run gets a directory with another
-	 * name; this is not a new run. */
+	/* A run is added when its first name appears (has_flat). Later it gets a directory with
+	 * another name, which is not a new run. */
 	if (e->len == 0 || !run_entry_from_name(&run, e->name) || !run.has_flat) {
 		return;
 	}
@@ -209,13 +210,13 @@ static int watch_all(struct watch *w, const char *state_dir)
 		return say_fail(EXIT_SANDBOX, "cannot watch for new runs: %s",
 		                strerrordesc_np(errno));
 	}
-	/* Read the list after the inotify watch began, so that no run is missed. A run that starts
-	 * in between is found twice, and is shown from its beginning. */
+	/* The list is read after the inotify watch began, so that no run is missed. A run that
+	 * starts in between is in both: it counts as new, and is shown from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
-	/* Takes all waiting events now: an event that comes after its run was read to the end would
-	 * add the run a second time. */
+	/* Takes all waiting events now. If an event were taken later, when its run has already
+	 * been read to the end, the run would be added a second time. */
 	runs_news_take(notify, watch_arrival, w);
 	for (size_t i = 0; i < w->runs.n; i++) {
 		int fd = runs_record(&w->runs, &w->runs.v[i]);

@@ -79,8 +79,8 @@ static size_t put_group(struct buf *out, const struct overview *v, enum render_g
 	return number;
 }
 
-/* Prints the attempts outside the plan first. After them come denials that are not violations:
- * programs ask for these things every day, but a denial can explain a failure as well. */
+/* Prints the attempts outside the plan first. Denials that are not violations follow: programs
+ * ask for such things every day, but such a denial can also explain a failure. */
 static void put_text(struct buf *out, const struct overview *v)
 {
 	size_t number = put_group(out, v, GROUP_REFUSED, put_group(out, v, GROUP_DENIED, 0));
@@ -119,9 +119,9 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
-/* Returns whether the summary shows the item. Refused calls that programs make every day are left
- * out; `why` shows them. A refused change of a protected file is shown, because a program such as
- * git fails after it. */
+/* Returns whether the summary shows the item. It does not show refused calls that programs
+ * make every day; `why` shows them. A refused change of a protected file is shown, because a
+ * program such as git fails after it. */
 static bool is_in_summary(const struct overview_item *i)
 {
 	return i->group == GROUP_DENIED ||
@@ -173,7 +173,8 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	char path[PATH_MAX];
 	auto_buf out = BUF(SAY_MAX);
 
-	/* `trace_path` may be the path of trace.json; the record is the file beside it. */
+	/* `trace_path` may be the path of trace.json. The record is then the file beside
+	 * trace.json. */
 	if (snprintf(path, sizeof(path), "%s%s", trace_path, trace_file_more(trace_path)) >=
 	    (int)sizeof(path)) {
 		return false;

@@ -10,7 +10,8 @@
 
 #define AROUND 1 /* unchanged lines that are shown before and after a change */
 
-/* Copies the object (NULL: an empty one) with the change. The recursion is as deep as `path`. */
+/* Copies `object` with the change; NULL counts as an empty object. The depth of the recursion is
+ * the length of `path`. */
 static void put_object(struct json *j, const struct json_doc *doc, const struct json_node *object,
                        const char *const path[], const char *value)
 {

@@ -75,8 +75,8 @@ static bool says_host(const struct string_list *l, const char *host)
 	return false;
 }
 
-/* Does the command line set this limit? `value` is "memory_mb 4096", for example; --memory replaces
- * it. */
+/* Returns true if the command line sets this limit. `value` is what the manifest asks for, such
+ * as "memory_mb 4096"; --memory takes its place. */
 static bool says_limit(const struct ssb_options *o, const char *value)
 {
 	size_t n = strcspn(value, " ");
@@ -148,8 +148,8 @@ static bool read_numbers(const char *text, size_t n, bool *ret)
 	return true;
 }
 
-/* Asks which items to take out, and takes them out. Returns -1 if there is no memory or there is no
- * answer. */
+/* Asks which items the skill must not get, and takes them out. Returns -1 if there is no memory,
+ * or no answer. */
 static int take_out_items(struct consent_view *v)
 {
 	char answer[MAX_ANSWER];
@@ -175,7 +175,7 @@ static int take_out_items(struct consent_view *v)
 
 /* ---- the answer ----------------------------------------------------------------- */
 
-/* Returns whether the question offers this reply. A reply that is not offered means no. */
+/* Returns whether this reply is one that the question offers. Any other reply means no. */
 static bool is_offered(const struct consent_view *v, enum consent_reply reply)
 {
 	switch (reply) {

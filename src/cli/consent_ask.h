@@ -1,9 +1,10 @@
 /* consent_ask.h - the question that `run` asks the owner about a skill that is not approved, or
  * that changed since it was approved.
  *
- * It is asked only on a terminal (standard input and standard error, with this process in its
- * foreground). Any other answer than the offered ones means no: an empty line, the end of the
- * input, Ctrl-C. Keys that were pressed before the question was shown are discarded. */
+ * The question is asked only if standard input and standard error are a terminal, and this
+ * process is in its foreground. Any answer that the question does not offer means no: an empty
+ * line, the end of the input, Ctrl-C. Keys that were pressed before the question was shown are
+ * discarded. */
 #ifndef CLI_CONSENT_ASK_H
 #define CLI_CONSENT_ASK_H
 
@@ -13,14 +14,14 @@
 
 #define CONSENT_BY_TERMINAL "on terminal"
 
-/* Does the plan ask for anything that the owner did not give on this command line? If not, there
- * is nothing to ask about. */
+/* Returns true if the plan has anything that the owner did not give on this command line.
+ * Otherwise there is nothing to ask about. */
 bool consent_needed(const struct request *r, const struct ssb_plan *plan);
 
-/* Shows what the skill could do by d->plan (made with r->options and with what d->found declines)
- * and, if it was approved, what changed since. Returns the answer. The answer "once" fills
- * d->input, d->shown, d->by and d->as_it_is. *ret_view must be zeroed, and contains afterwards what
- * was shown; the answer "always" is stored from it. */
+/* Shows what the skill could do by d->plan (made with r->options and with what d->found
+ * declines) and, if it was approved, what changed since. Returns the answer. The answer "once"
+ * fills d->input, d->shown, d->by and d->as_it_is. *ret_view must be zeroed. Afterwards it
+ * contains what was shown; if the answer is "always", the caller stores an approval of this. */
 enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
                                 struct consent_view *ret_view);
 

@@ -84,7 +84,9 @@ static int make_plan(void *arg, struct ssb_error *err)
 	struct consent_decision *d = &a->decision;
 	struct plan_consent consent = consent_input_plan(&d->input);
 
-	if (d->dry) { /* the plan is for programs that run the skill by other means */
+	/* A dry run prints the plan for programs that run the skill by other means. They
+	 * need the state of the approval, too. */
+	if (d->dry) {
 		consent.state = consent_state_name(d->found.state);
 	}
 	if (decide_plan(a, &consent, err) != 0) {
@@ -92,7 +94,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* Do not ask the owner if the script is missing: the caller reports this and runs
+	/* If the script is missing, the owner is not asked: the caller reports this and runs
 	 * nothing. */
 	d->dry |= plan->no_entry != NULL;
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE && d->answer == ANSWER_NONE &&
@@ -151,8 +153,8 @@ static void say_changes(const struct asking *a)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Prints the withheld items: they are left out of the run, because they need a yes and the owner
- * was not asked. */
+/* Prints the withheld items. The skill runs without them, because each needs the owner's yes, and
+ * the owner was not asked. */
 static void say_withheld(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
@@ -162,8 +164,8 @@ static void say_withheld(const struct ssb_plan *plan)
 	}
 }
 
-/* Prints the credentials that the approval does not include. An approval through the server never
- * includes them, but the owner may expect them. */
+/* Prints the credentials that the approval does not include. An approval that was given
+ * through the server never includes credentials, but the owner may expect them. */
 static void say_left_out(const struct asking *a)
 {
 	const struct ssb_plan *plan = a->p->plan;
@@ -197,7 +199,8 @@ static void say_stopped(const struct asking *a)
 	const struct consent_decision *d = &a->decision;
 
 	if (d->next == CONSENT_STOP) {
-		(void)forget_diags(a); /* findings do not explain why the skill must not run */
+		/* The findings are not shown: they do not say why the skill must not run. */
+		(void)forget_diags(a);
 		if (d->found.state == CONSENT_CHANGED && d->answer != ANSWER_NO) {
 			say_changes(a);
 		}

@@ -10,9 +10,9 @@ struct planned {
 	struct ssb_diags *diags;
 };
 
-/* Plans the skill that the operands name. Returns -1 on failure, and also if the skill must not
- * run; in that case the changes since the approval have been printed. A command that runs nothing
- * always gets the plan. */
+/* Plans the skill that the operands name. Returns -1 on failure, and also if the skill must
+ * not run; in that case the changes since the approval have been printed. For a command that
+ * runs nothing, the plan is always made. */
 int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err);
 
 #endif

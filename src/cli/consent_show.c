@@ -23,8 +23,8 @@ void consent_view_done(struct consent_view *v)
 	skill_files_done(&v->files);
 }
 
-/* Adds to `declined` those of the items that the plan withholds. v->abilities needs no change: the
- * plan was made without these items, so it has no abilities for them. */
+/* Adds to `declined` each of `items` that the plan withholds. v->abilities needs no change:
+ * the plan was made without these items, so it has no abilities for them. */
 static int take_out(struct consent_view *v, const struct string_list *items)
 {
 	for (size_t i = 0; items != NULL && i < items->n; i++) {
@@ -108,7 +108,8 @@ static size_t count_columns(void)
 	return n > 0 && n < WORDS_COLUMNS ? n : WORDS_COLUMNS;
 }
 
-/* Writes "first TEXT after", where TEXT comes from the skill. */
+/* Writes `first`, then `text` (which comes from the skill) in quotes, then `after`. Long text
+ * continues on further lines. */
 static void put_quoted(struct buf *out, const char *first, const char *text, const char *after)
 {
 	auto_buf quoted = BUF(16UL * MAX_WORD_BYTES);

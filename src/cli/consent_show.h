@@ -1,8 +1,8 @@
-/* consent_show.h - what the owner is shown before agreeing: the skill that asks, what it could do,
- * the worst of that, and the files that the answer is valid for.
+/* consent_show.h - what the owner is shown before agreeing: the name of the skill, what it could
+ * do, the most dangerous parts of that, and the files that the answer is valid for.
  *
- * A line that contains text of the skill begins with spaces or with our own words, so that the
- * skill cannot imitate a line of ours. */
+ * A line that contains text of the skill begins with spaces or with words of this program, so
+ * that the skill cannot imitate a line of this program. */
 #ifndef CLI_CONSENT_SHOW_H
 #define CLI_CONSENT_SHOW_H
 
@@ -12,7 +12,7 @@
 struct consent_view {
 	const char *dir;
 	const struct ssb_plan *plan;
-	struct abilities abilities;  /* abilities of the plan, without the items in `declined` */
+	struct abilities abilities;  /* what the plan allows, without the items in `declined` */
 	struct string_list declined; /* begins with the items that were taken out earlier */
 	struct skill_files files;
 	bool pinned;             /* `files` is filled */
@@ -34,10 +34,10 @@ int consent_view_decline(struct consent_view *v, size_t i);
  * were taken out are declined. */
 int consent_view_input(const struct consent_view *v, struct consent_input *in,
                        struct ssb_error *err);
-size_t consent_view_never(const struct consent_view *v); /* counts what nothing can grant */
+size_t consent_view_never(const struct consent_view *v); /* counts items that nothing can grant */
 
-/* These functions write to standard error. `title` is a text of ours such as "was not approved
- * yet". */
+/* These functions write to standard error. `title` is a text of this program, such as "was not
+ * approved yet". */
 void consent_show(const struct consent_view *v, const char *title);
 void consent_show_abilities(const struct consent_view *v, bool numbered);
 /* Shows what changed since the approval `before`; `now` contains all files of the skill. */

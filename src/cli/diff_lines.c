@@ -19,13 +19,13 @@
 
 #define CONTEXT        3
 #define LEAD           40 /* bytes shown before the first byte that differs */
-#define MAX_SIDE_SHOWN 20 /* lines shown of each side if the two differ too much */
+#define MAX_SIDE_SHOWN 20 /* lines shown of each text if they differ too much */
 #define FLUSH          (1UL << 20)
 #define BENEATH        (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 /* Reads the file and checks that it still has the bytes that were hashed. Returns NULL, or the
- * reason why it cannot be shown. The skill's author may have put anything there, so it follows no
- * symlink, waits for no FIFO, and reads at most MAX_DIFF_BYTES. */
+ * reason why the file cannot be shown. The skill's author may have put anything at this path.
+ * So this function follows no symlink, waits for no FIFO, and reads at most MAX_DIFF_BYTES. */
 static const char *read_hashed(const char *root, const struct skill_file *f, struct buf *out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -59,8 +59,8 @@ static bool is_text(const struct buf *b)
 	return true;
 }
 
-/* Can the content be shown as lines? A script is shown even if it contains bytes that are not text,
- * because otherwise such a byte could hide all other changes. */
+/* Returns true if the content can be shown as lines. A script is shown even if it contains
+ * bytes that are not text, because otherwise such a byte could hide all other changes. */
 static bool is_shown(const struct file_change *f, const struct buf *b)
 {
 	return is_text(b) ||
@@ -69,15 +69,17 @@ static bool is_shown(const struct file_change *f, const struct buf *b)
 
 /* ---- one line ------------------------------------------------------------ */
 
-/* Characters that look like a space, or that are invisible at the end of a line. */
+/* Returns true for characters that look like a space, or that are invisible at the end of a
+ * line. */
 static bool is_blank(uint32_t cp)
 {
 	return cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x202f ||
 	       cp == 0x205f || cp == 0x2800 || cp == 0x3000;
 }
 
-/* Writes the text so that any two different bytes look different. Blanks are made visible as well,
- * because two lines may differ only in blanks. `end`: the text reaches the end of its line. */
+/* Writes the text so that any two different bytes look different. Blanks are made visible as
+ * well, because two lines may differ only in blanks. `end` is true if the text reaches the end
+ * of its line: blanks there are made visible. */
 static void put_bytes(struct buf *out, const char *text, size_t len, bool end)
 {
 	size_t spaces = 0;
@@ -135,8 +137,8 @@ static size_t find_column(const struct line_edit *e, size_t at)
 	return n;
 }
 
-/* Finds where two lines differ: from the byte *ret_from on, up to *ret_to bytes before their ends.
- */
+/* Finds the part in which two lines differ. It begins at byte *ret_from, and ends *ret_to bytes
+ * before the end of each line. */
 static void compare_lines(const struct line_edit *a, const struct line_edit *b, size_t *ret_from,
                           size_t *ret_to)
 {
@@ -153,8 +155,9 @@ static void compare_lines(const struct line_edit *a, const struct line_edit *b, 
 	*ret_to = to;
 }
 
-/* Finds the line on the other side that belongs to this one. In a group of changed lines, the first
- * '-' belongs to the first '+', the second to the second, and so on. NULL: none. */
+/* Finds the line of the other text that is compared with the line `at`. In a group of changed
+ * lines, the first '-' belongs to the first '+', the second to the second, and so on. NULL:
+ * none. */
 static const struct line_edit *find_peer(const struct line_edits *e, size_t at)
 {
 	const char op = e->v[at].op;
@@ -172,7 +175,7 @@ static const struct line_edit *find_peer(const struct line_edits *e, size_t at)
 	return NULL;
 }
 
-/* Writes which part of a long line was not shown. */
+/* Writes a note that says which part of a long line is not shown. */
 static void put_note(struct buf *out, const struct line_edit *e, const struct line_edit *peer)
 {
 	size_t from = 0, to = 0;
@@ -235,8 +238,8 @@ static void put_edit(struct buf *out, const struct line_edits *edits, size_t at,
 	}
 }
 
-/* Writes one side of a file that differs too much: at most `most` lines (0: all), from the position
- * `at` on. */
+/* Writes the lines of one text of a file that differs too much: at most `most` lines (0: all),
+ * from the position `at` on. */
 static void put_side(struct buf *out, const struct buf *b, size_t at, char op, size_t most)
 {
 	size_t n = 0;
@@ -250,7 +253,7 @@ static void put_side(struct buf *out, const struct buf *b, size_t at, char op, s
 	}
 }
 
-/* Writes both sides, from the first line that differs. */
+/* Writes the lines of both texts, from the first line that differs. */
 static void put_sides(struct buf *out, const struct buf *before, const struct buf *now, bool all)
 {
 	size_t least = before->len < now->len ? before->len : now->len;

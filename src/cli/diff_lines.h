@@ -4,8 +4,8 @@
 
 #include "consent/diff.h"
 
-/* Returns whether diff_lines() shows the file: it changed, or it is new and may be run; with `all`
- * every new file. */
+/* Returns whether diff_lines() shows the file. It does if the file changed, or is new and may be
+ * run. With `all` it also shows every other new file. */
 bool diff_has_lines(const struct file_change *f, bool all);
 /* Appends a short unified diff of the file; a new file is compared with an empty one. `before` is
  * the directory of the snapshot, `now` the directory of the skill. Of a long line only the part

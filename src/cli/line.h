@@ -8,11 +8,11 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-/* line_render() appends "[HH:MM:SS.mmm] icon CATEGORY message [TAG]" and a newline, in the local
- * time. It appends nothing for lines that are only for programs. `who` (may be "") comes before the
- * category, to distinguish several runs. */
+/* line_render() appends "[HH:MM:SS.mmm] icon CATEGORY message [TAG]" and a newline, in the
+ * local time. If the line is only for programs, it appends nothing. `who` (may be "") comes
+ * before the category, to distinguish several runs. */
 struct render_style {
-	int fd;      /* where the line is written; decides whether it has colours */
+	int fd;      /* where the text will be written; decides whether it has colours */
 	bool output; /* also show the skill's own output */
 	const char *who;
 };

@@ -1,5 +1,5 @@
-/* main.c - the command table, and the start of the program. The work before the command is known
- * delays every run, so there is as little of it as possible. */
+/* main.c - the command table, and the start of the program. Work that is done before the
+ * command is known delays every run, so there must be as little of it as possible. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -101,8 +101,9 @@ const struct command *command_find(char *const words[], int *ret_n)
 	return NULL;
 }
 
-/* Opens closed standard streams: otherwise the next file that is opened would become such a stream.
- * Ignores SIGPIPE, so that a reader that has gone causes an error and does not end this process. */
+/* If a standard stream is closed, opens /dev/null for it: otherwise the next file that is
+ * opened would become this stream. Ignores SIGPIPE, so that a reader that has gone causes an
+ * error and does not end this process. */
 static int prepare_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
@@ -110,10 +111,10 @@ static int prepare_streams(void)
 			return -1;
 		}
 	}
-	/* The caller's umask must not make our own files inaccessible to us. */
+	/* With the caller's umask, this program might be unable to use files that it makes. */
 	(void)umask(022);
-	/* If the parent ignored SIGCHLD, so does this process, and the kernel would discard the
-	 * exit statuses of our children. */
+	/* If the parent ignored SIGCHLD, so does this process, and the kernel would discard
+	 * the exit statuses of this process's children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	return signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR ? -1 : 0;
 }
@@ -196,8 +197,9 @@ static int fail_command(char *const words[])
 }
 
 /* With too small a stack, the kernel would kill this process without a message. Raises the soft
- * limit as far as needed; the kernel looks at it whenever the stack grows. The skill inherits it.
- */
+ * limit as far as needed, which has an effect at once: the kernel looks at the limit whenever the
+ * stack grows. The skill inherits
+ * the limit. */
 static int prepare_stack(void)
 {
 	struct rlimit stack;

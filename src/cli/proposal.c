@@ -49,8 +49,9 @@ int proposal_place(const struct request *r, const struct owner *o, const char *d
 int proposal_name(const struct request *r, const char *dir, struct manifest *inout,
                   struct ssb_error *err)
 {
-	/* If a manifest cannot contain the path, `directory` is left out. Items of the sidecar
-	 * manifest that need a yes are then withheld until you approve the skill. */
+	/* If the path has characters that a manifest cannot contain, the manifest has no
+	 * `directory`. Its items that need a yes are then withheld until you approve the
+	 * skill. */
 	bool says = request_has(r, FLAG_SIDECAR) && manifest_can_say(dir);
 
 	free(inout->directory.s);
@@ -113,8 +114,8 @@ static void say_next(const char *dir)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Returns the length of a line without the comment after it that gives the reason. A line that is
- * only a comment keeps its length. */
+/* Returns the length of a line without the comment behind it, which gives the reason. If the
+ * whole line is a comment, returns its full length. */
 static size_t length_without_reason(const char *line, size_t len)
 {
 	const char *reason = line[strspn(line, " ")] == '#' ? NULL : memmem(line, len, "  # ", 4);
@@ -124,7 +125,7 @@ static size_t length_without_reason(const char *line, size_t len)
 	               : len;
 }
 
-/* Do both texts declare the same, even if the reasons differ? */
+/* Returns true if both texts declare the same. Their comments may differ. */
 static bool says_the_same(const char *a, const char *b)
 {
 	while (*a != '\0' && *b != '\0') {

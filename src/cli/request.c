@@ -131,8 +131,8 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 	return fail_printed(r, err, status);
 }
 
-/* Was the error already printed as a finding? The error may contain only the beginning of the
- * finding's text. */
+/* Returns true if the error was already printed as a finding. The error's text may be only the
+ * beginning of the finding's text. */
 static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diags)
 {
 	for (size_t i = 0; i < ssb_diags_count(diags); i++) {
@@ -230,13 +230,14 @@ int request_plan(struct request *r, char *const fallback[], struct ssb_plan **re
 		return -1;
 	}
 	int rc = take_image(r, &err);
-	bool program = rc == 0 && bare; /* the image was found, so a missing file is the program */
+	bool program = rc == 0 && bare; /* the image was found, so "not found" means the program */
 	rc = rc != 0 ? rc : bare ? plan_bare(r, fallback, &p, &err) : consent_plan(r, &p, &err);
 	bool shown = rc == 0 && (r->command->bit == ON_INSPECT || request_has(r, FLAG_DRY_RUN));
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_diags(p.diags, SSB_NOTE);
 	} else if (!shown) {
-		say_diags(p.diags, SSB_ALARM); /* a printed plan contains the findings itself */
+		/* A plan that is printed contains the findings itself. */
+		say_diags(p.diags, SSB_ALARM);
 	}
 	if (rc != 0) {
 		*ret_status = exit_status_of(&err, program);

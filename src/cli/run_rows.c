@@ -23,7 +23,7 @@ static void put_state(struct buf *out, const struct run_facts *f)
 		say_colour(out, STDOUT_FILENO, f->state == RUN_LIVE ? SAY_GREEN : SAY_YELLOW, text);
 		return;
 	}
-	/* The word comes from the record, which may be forged, so only its letters are printed. */
+	/* `word` comes from the record, which may be forged, so only letters are printed. */
 	char end[sizeof(f->end)];
 	snprintf(end, sizeof(end), "%.*s", (int)strspn(f->end, "abcdefghijklmnopqrstuvwxyz_"),
 	         f->end);

@@ -69,7 +69,7 @@ void say_word(struct buf *out, const char *word)
 	}
 }
 
-/* Before our first message after a run, undoes what the skill did to the terminal. */
+/* Called before the first message after a run: undoes what the skill did to the terminal. */
 static void reset_terminal(void)
 {
 	static const char CALM[] = "\030\033\\\033[0m\033(B\017"; /* CAN, ST, SGR, ASCII, SI */
@@ -102,7 +102,7 @@ int say_out(int fd, const struct buf *text)
 			continue;
 		}
 		if (n < 0) {
-			/* If the reader has gone, no message is needed. */
+			/* If the reader has gone (EPIPE), no message is needed. */
 			if (fd != STDERR_FILENO && errno != EPIPE) {
 				say_errorf("cannot write the output: %s", strerrordesc_np(errno));
 			}

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "skillsandbox.h"
 
-#define SAY_MAX ((size_t)16 * 1024 * 1024) /* limit for one output; a plan is much shorter */
+#define SAY_MAX ((size_t)16 * 1024 * 1024) /* limit for one output; plans are much shorter */
 
 enum say_colour { SAY_PLAIN, SAY_BOLD, SAY_RED, SAY_GREEN, SAY_YELLOW };
 
@@ -31,8 +31,8 @@ void say_notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_diags(const struct ssb_diags *d, enum ssb_severity least);
 
 /* Makes the next message reset the terminal of standard error first: a skill may have left the
- * terminal in the middle of an escape sequence, with invisible text, or with another character set.
- * `mid_line`: the message also begins on a new line. */
+ * terminal in the middle of an escape sequence, with invisible text, or with another character
+ * set. If `mid_line` is true, the message also begins on a new line. */
 void say_calm(bool mid_line);
 
 bool say_coloured(int fd); /* whether the fd is a terminal and colours are wanted */

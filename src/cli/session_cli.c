@@ -17,8 +17,8 @@
 
 /* ---- the store ----------------------------------------------------------- */
 
-/* Returns the exit status of an error. An error without `where` is about the user's request; any
- * other is about a file or the store. */
+/* Returns the exit status of an error. An error without `where` is about the user's request.
+ * An error with `where` is about a file or the store. */
 static int fail_status(const struct ssb_error *err)
 {
 	bool asked = err->where[0] == '\0';
@@ -115,7 +115,7 @@ int session_cli_open(struct session_cli *c, struct ssb_error *err)
 	if (session_store_open(&c->owner, &c->store, err) == 0) {
 		return 0;
 	}
-	/* The store's error is not a mistake of the user. */
+	/* An error of the store is never a mistake of the user. */
 	err->code = err->code == SSB_E_USAGE ? SSB_E_SYS : err->code;
 	if (err->where[0] == '\0') {
 		snprintf(err->where, sizeof(err->where), "store");

@@ -13,7 +13,7 @@ struct session_cli {
 	struct owner owner;
 	struct session_store *store;
 	const char *id; /* the argument: a session's id or a reservation's number; may be NULL */
-	bool told;      /* findings of a file were printed; the error would repeat the first */
+	bool told; /* findings were printed; the error repeats the first, so it is not printed */
 };
 
 /* Reads the argument and the owner's settings. `id` is NULL if there is no argument. Returns 0, or
@@ -27,7 +27,8 @@ void session_cli_done(struct session_cli *c);
 /* Prints the error; with --json also as an object. Returns the exit status: 1 if the session
  * refuses the request, 2 if the request is wrong, else 125. */
 int session_cli_fail(const struct session_cli *c, const struct ssb_error *err);
-/* Prints all findings of a file. The error that repeats them is then not printed. */
+/* Prints all findings of a file. Afterwards session_cli_fail() does not print the error, which
+ * repeats one of them. */
 void session_cli_findings(struct session_cli *c, const struct ssb_diags *found);
 
 /* Reads --cost, or computes the cost from --model and its tokens. If neither is given, *ret is
@@ -38,7 +39,7 @@ int session_cli_cost(struct session_cli *c, micros *ret, bool *ret_given, struct
  * running. A message that cannot be sent, or a ledger that cannot be copied or signed, causes only
  * a warning. */
 int session_cli_done_status(const struct decision *d);
-/* Starts a herald if messages are left that an earlier herald did not send. */
+/* Starts a herald if messages wait that an earlier herald did not deliver. */
 void session_cli_mail(const struct session_cli *c);
 
 /* Members that session_cli_json() adds to the decision. `action` and `type` (may be NULL) come from

@@ -39,8 +39,8 @@ static bool has_value(const struct line *l, const char *name)
 }
 
 /* Appends `form` with the values of the line. "{name}" is replaced by the member `name`, and
- * "{$name}" by a member that is money. The text in "[ ]" is left out unless its member is a string
- * or a number. */
+ * "{$name}" by a member that is money. Text in "[ ]" is written only if the member that it
+ * names is a string or a number. */
 static void add_form(struct buf *out, const struct line *l, const char *form)
 {
 	for (; *form != '\0'; form++) {
@@ -72,8 +72,8 @@ static void add_reason(struct buf *out, const struct line *l, const char *betwee
 	}
 }
 
-/* Appends the reason if the act is log or block. Every more severe act has its own line in the
- * ledger. */
+/* Appends the reason if the act is log or block. Any harder act has a ledger line of its own with
+ * the reason. */
 static void mildly_because(struct buf *out, const struct line *l)
 {
 	enum session_act act = session_act_from(line_text(l, "act"));
@@ -103,8 +103,8 @@ static void line_reason(struct buf *out, const struct line *l)
 	add_reason(out, l, "");
 }
 
-/* Appends the members of an object as "name 3, other 4". Returns the separator for further members.
- */
+/* Appends the members of an object as "name 3, other 4". Returns the separator that must precede
+ * further members. */
 static const char *add_members(struct buf *out, const struct line *l, const char *name,
                                const char *between)
 {
@@ -147,10 +147,10 @@ static void line_other(struct buf *out, const struct line *l)
 }
 
 static const struct kind {
-	const char *word; /* NULL: not a line of a ledger */
+	const char *word; /* NULL: lines of this kind are not in a ledger */
 	enum say_colour colour;
 	const char *form;
-	line_fn *rest; /* appends what the form does not say; may be NULL */
+	line_fn *rest; /* appends what `form` cannot express; may be NULL */
 } KINDS[EV_OTHER + 1] = {
 	[EV_SESSION_CREATED] = { "STARTED", SAY_BOLD,
 	                         "budget {$budget_limit}, agent {agent_id}[, in session {parent}]",

@@ -1,8 +1,8 @@
 /* session_story.c - collects from a session's ledger what happened in the session.
  *
- * An action is listed when it is finished: settled, released or refused. An action waits while it
- * is open, or has timed out and may still be billed. If a session has more actions than MAX_TOLD,
- * the first are listed and the others are only counted. */
+ * An action is listed when it is finished: settled, released or refused. Until then it waits:
+ * it is open, or has timed out and its bill may still come. If a session has more actions than
+ * MAX_TOLD, the first are listed and the others are only counted. */
 #include <string.h>
 
 #include "base/own.h"
@@ -14,11 +14,11 @@
 
 struct waiting {
 	int64_t reservation;
-	struct buf text; /* the action as JSON, written if the action is never settled */
+	struct buf text; /* the action as JSON; used if the action is never settled */
 };
 
 struct session_story {
-	struct buf actions; /* finished elements of the JSON array */
+	struct buf actions; /* finished elements of actions[] */
 	struct buf violations;
 	size_t n_actions;
 	size_t n_violations;
@@ -90,7 +90,7 @@ static void put_action(struct buf *out, const struct line *l)
 	if (settled) {
 		copy_member(&j, "cost", line_get(l, "cost_usd"));
 	} else {
-		json_kmillionths(&j, "cost", 0); /* the action has no cost, or none yet */
+		json_kmillionths(&j, "cost", 0); /* nothing was charged, or not yet */
 	}
 	json_kbool(&j, "blocked", blocked);
 	copy_member(&j, "block_reason", blocked ? line_get(l, "reason") : NULL);

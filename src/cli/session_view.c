@@ -26,7 +26,8 @@ enum say_colour session_view_colour(enum session_state s)
 
 /* ---- bars ---------------------------------------------------------------- */
 
-/* Returns the share of `v` in `max`, in units of 1/parts. Returns `parts` if `v` exceeds `max`. */
+/* Returns how many of `parts` equal parts the share of `v` in `max` fills. Returns `parts` if `v`
+ * exceeds `max`. */
 static uint64_t scale_part(uint64_t v, uint64_t max, uint64_t parts)
 {
 	if (v >= max) {

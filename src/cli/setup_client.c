@@ -131,7 +131,8 @@ int setup_client_command(const struct setup_client *c, enum setup_step step, boo
 	return rc == 0 ? 0 : ssb_fail(err, SSB_E_NOMEM, errno, "", "cannot make the command");
 }
 
-/* Starts the program. `out` becomes its standard output; -1: ours. Returns 0 or an errno. */
+/* Starts the program. `out` becomes its standard output; -1: it gets that of this program.
+ * Returns 0 or an errno. */
 static int start_program(const char *program, char *const argv[], bool project, int out,
                          pid_t *ret_pid)
 {
@@ -174,7 +175,8 @@ static int wait_for(pid_t pid, const char *program, int *ret_status, struct ssb_
 int setup_client_run(const char *program, const struct string_list *command, bool project,
                      struct buf *out, struct ssb_error *err)
 {
-	/* The output goes to a file: a pipe would have to be read while the program runs. */
+	/* The output goes to a file in memory: a pipe would have to be read while the program
+	 * runs. */
 	auto_fd file = out != NULL ? memfd_create("output", MFD_CLOEXEC) : -1;
 	int status = 0;
 	pid_t pid = -1;

@@ -9,14 +9,15 @@
 #include "base/string_list.h"
 #include "skillsandbox.h"
 
-#define SETUP_SERVER    "skillsandbox" /* name of our server */
+#define SETUP_SERVER    "skillsandbox" /* name of the entry for this program */
 #define SETUP_SECONDS   120
 #define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* most words of one command */
 
 enum setup_step {
-	SETUP_LIST,   /* prints the servers as JSON; if a client lacks it, its file is read */
-	SETUP_ADD,    /* the words that start our server follow */
-	SETUP_REMOVE, /* if a client lacks it, and in its projects, the file is edited here */
+	SETUP_LIST, /* prints the servers as JSON; a client without it: its file is read */
+	SETUP_ADD,  /* followed by the words that start the server */
+	/* If a client lacks this command, and in projects, the file is edited here. */
+	SETUP_REMOVE,
 	N_SETUP_STEPS
 };
 
@@ -24,15 +25,15 @@ struct setup_client {
 	const char *name;
 	const char *program;
 	const char *commands[N_SETUP_STEPS][7];
-	bool replaces;        /* SETUP_ADD replaces an entry; otherwise it fails if there is one */
-	bool adds_json;       /* SETUP_ADD takes {"command": PROGRAM, "args": [...]}, not words */
+	bool replaces;  /* true: SETUP_ADD replaces an entry; false: it fails if there is one */
+	bool adds_json; /* SETUP_ADD takes {"command": PROGRAM, "args": [...]}, not words */
 	const char *variable; /* environment variable that names the directory of `file` */
 	/* Directory of `file` beneath the home, if that variable is not set. */
 	const char *otherwise;
 	const char *file;
-	bool jsonc;          /* a file with "c" after this name is used instead, if there is one */
+	bool jsonc;          /* true: if `file` with "c" at its end exists, it is used instead */
 	const char *project; /* the file in a project; NULL: projects have none */
-	const char *path[4]; /* names that lead to our server in `file` or SETUP_LIST's output */
+	const char *path[4]; /* names on the way to the entry in `file` or in SETUP_LIST's output */
 	const char *skills;  /* directory of the client's own skills, beneath the home */
 };
 
@@ -42,15 +43,16 @@ bool setup_client_has(const struct setup_client *c, enum setup_step step);
 /* Returns the path of the client's program, new. NULL: no absolute directory of PATH has it. */
 char *setup_client_program(const struct setup_client *c);
 
-/* Fills `ret` with the words of a command. `server`: the words that start our server. */
+/* Fills `ret` with the words of a command. `server` has the words that start the server. */
 int setup_client_command(const struct setup_client *c, enum setup_step step, bool project,
                          const struct string_list *server, struct string_list *ret,
                          struct ssb_error *err);
 
-/* Runs a command to its end, without a shell. The program finds its standard input empty, so it
- * cannot ask. Unless it is for a project, it works in "/": it may read, and even run, files of the
- * working directory. It is killed if it takes longer than SETUP_SECONDS. Its output is appended to
- * `out`; if that is NULL, it appears on ours. */
+/* Runs a command to its end, without a shell. Its standard input is empty, so it cannot ask. A
+ * command for a project runs in the working directory. Any other command runs in "/", because
+ * a client may read, and even run, files of its working directory. A command that takes longer
+ * than SETUP_SECONDS is killed. Its output is appended to `out`; if `out` is NULL, it goes to
+ * the standard output of this program. */
 int setup_client_run(const char *program, const struct string_list *command, bool project,
                      struct buf *out, struct ssb_error *err);
 
