@@ -40,8 +40,9 @@ static bool is_over(const struct lock *l)
 	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
 }
 
-/* A skill that was moved and replaced by a symlink has no approval at its new path. It must not run
- * as if the owner had never decided, because its approval may decline some of its requests. */
+/* Fails if `dir` has an approval under another path. A skill that was moved and replaced by a
+ * symlink has no approval at its new path, but it must not run as if the owner had never
+ * decided: the approval may decline some of its requests. */
 static int check_moved(const struct owner *o, const char *dir, struct ssb_error *err)
 {
 	auto_free char *path = NULL;
@@ -61,7 +62,8 @@ static int check_moved(const struct owner *o, const char *dir, struct ssb_error 
 	                path, led ? "is now a symlink to" : "a mount shows at", dir);
 }
 
-/* `tree` is the digest of the skill's files. If it is NULL, the files are read. */
+/* Compares the skill with its approval. `tree` is the digest of the skill's files; if it is NULL,
+ * the files are read here. */
 static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree,
                      struct consent_found *ret, struct ssb_error *err)
 {
@@ -146,7 +148,8 @@ struct plan_consent consent_input_plan(const struct consent_input *in)
 	return c;
 }
 
-/* A copy that was removed or damaged can be made again, because the files are the same. */
+/* Finds the copy to run from. If it was removed or damaged, it is made again, because the files
+ * are the same. */
 static int find_copy(const struct owner *o, const char *dir, const struct skill_files *p,
                      bool copied, struct consent_input *in, struct ssb_error *err)
 {
@@ -160,7 +163,9 @@ static int find_copy(const struct owner *o, const char *dir, const struct skill_
 	                                  : 0;
 }
 
-/* Fills the fields for the record: who approved, when, and which files. */
+/* Fills the fields of `in` for the record: who approved (by), when (at), and which files
+
+ * (tree). */
 static void sign_input(struct consent_input *in, const struct skill_files *files, const char *by,
                        const char *at)
 {
@@ -217,8 +222,8 @@ int consent_once(const struct owner *o, const char *dir, const struct skill_file
 	return 0;
 }
 
-/* Returns the directory (borrowed) that the sandbox shows at /skill, even if its path names another
- * directory by now. */
+/* Returns the directory (borrowed) that the sandbox shows at /skill. By now, its path may name
+ * another directory. */
 static int shown_directory(const struct ssb_plan *plan)
 {
 	for (size_t i = 0; i < plan->n_grants; i++) {
@@ -258,7 +263,7 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 	return 0;
 }
 
-/* Returns the manifest among the skill's files, or NULL if it is not one of them. */
+/* Finds the plan's manifest among the skill's files. Returns NULL if it is not one of them. */
 static const struct skill_file *manifest_in(const struct skill_files *p,
                                             const struct ssb_plan *plan)
 {
@@ -276,10 +281,10 @@ static const struct skill_file *manifest_in(const struct skill_files *p,
 	return NULL;
 }
 
-/* Compares the plan's manifest with the pinned one: while the plan was made, another process could
- * have put a different manifest there, and removed it again. A long manifest is accepted without a
- * comparison, because only its head was read. So is a symlink, because its target was read; the
- * lock has the digest of the target. */
+/* Compares the plan's manifest with the pinned file: another process could have put a
+ * different manifest there while the plan was made, and removed it afterwards. A long manifest
+ * is accepted without a comparison, because only its head was read. So is a symlink, because
+ * its target was read; the lock has the digest of the target. */
 bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p)
 {
 	if (plan->format == SKILL_SIDECAR) {
@@ -291,8 +296,8 @@ bool consent_fits_files(const struct ssb_plan *plan, const struct skill_files *p
 	        memcmp(f->sha256, plan->manifest_digest, sizeof(f->sha256)) == 0);
 }
 
-/* If the caller named a script, the plan was made from the script, which may be any of the pinned
- * files. So its digest is not compared. */
+/* If the caller named a script, the plan was made from this script (SKILL_SCRIPT), which may be
+ * any of the pinned files. So the digest of the approved manifest does not apply. */
 bool consent_fits(const struct lock *l, const struct ssb_plan *plan)
 {
 	return l->format == plan->format &&
@@ -353,7 +358,8 @@ static int grant_all(struct lock *l, const struct refusal *v, size_t n)
 	return 0;
 }
 
-/* Keeps the grants of `before`, which has none if the files were different. Adds the new grants. */
+/* Keeps the grants of `before`, and adds the new ones. The caller passes an empty `before` if the
+ * files were different. */
 static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
 {
 	int failed = 0;
@@ -405,8 +411,8 @@ static int fail_too_much(struct ssb_error *err)
 	                "the skill asks for more than can be approved at once");
 }
 
-/* Items that were declined stay declined even if the files change. A grant is valid only as long as
- * the files are the same. */
+/* Completes the new approval from the old one. Items that were declined stay declined even if the
+ * files changed. Grants are kept only if the files are the same. */
 static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
 {
 	static const struct lock NONE = { 0 };
@@ -437,7 +443,8 @@ static int give_files(const struct owner *o, const char *dir, const struct givin
 	if (fill_words(&l, g->plan, g->terms) != 0) {
 		return fail_too_much(err);
 	}
-	/* The copy comes first: other processes wait while the approval is written. */
+	/* The copy is made first, because other processes must wait while lock_store() writes the
+	 * approval. */
 	if (snapshot_make(o, dir, files, &kept, err) != 0) {
 		return -1;
 	}

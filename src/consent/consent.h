@@ -15,7 +15,7 @@
 
 enum consent_state {
 	CONSENT_NONE,    /* nothing was approved */
-	CONSENT_HOLDS,   /* approved, and unchanged */
+	CONSENT_HOLDS,   /* approved, and unchanged since */
 	CONSENT_CHANGED, /* a byte, a name or a mode is different: see diff.h */
 	CONSENT_OVER,    /* expired, or no runs are left */
 };
@@ -23,26 +23,29 @@ const char *consent_state_name(enum consent_state c); /* "none", "holds", "chang
 
 struct consent_found {
 	enum consent_state state;
-	struct lock lock;       /* zero if CONSENT_NONE */
+	struct lock lock;       /* all zero if CONSENT_NONE */
 	struct skill_files now; /* the skill's files as they are now; zero if CONSENT_NONE */
 };
 
-/* Compares only; changes nothing. `dir` must be real and absolute. An approval that cannot be
- * understood is an error. If `dir` has no approval, but another path that leads to `dir` now has
- * one, this is an error, too. On success the caller must pass *ret to consent_found_done(). */
+/* Compares the skill with its approval, and changes nothing. `dir` must be real and absolute.
+ * An approval that cannot be understood is an error. If `dir` has no approval, but another
+ * path that leads to `dir` now has one, this is an error, too. On success the caller must pass
+ * *ret to consent_found_done(). */
 int consent_look(const struct owner *o, const char *dir, struct consent_found *ret,
                  struct ssb_error *err);
-/* The same for files that were already read; `tree` is their digest. In every state, ret->now
- * contains only this digest. */
+/* Like consent_look(), for files that were already read; `tree` is their digest. In every state,
+ * ret->now contains only this digest. */
 int consent_look_known(const struct owner *o, const char *dir, const uint8_t tree[SHA256_BYTES],
                        struct consent_found *ret, struct ssb_error *err);
 void consent_found_done(struct consent_found *f);
 
-/* What the owner decided about a skill, for one run or for every run. All zero: no decision. */
+/* What the owner decided about a skill, for one run or for every run. If all members are zero,
+ * there is no decision. */
 struct consent_input {
-	const struct lock *lock; /* borrowed; items that it declines stay declined; NULL: none */
-	bool holds;              /* the grants of `lock` are given, too */
-	struct given *given;     /* further grants; owned */
+	/* Borrowed; NULL: there is no approval. Items that it declines stay declined. */
+	const struct lock *lock;
+	bool holds;          /* the grants of `lock` are given, too */
+	struct given *given; /* further grants; owned */
 	size_t n_given;
 	struct string_list declined; /* further items that are declined */
 	char *source;                /* the copy to run from; NULL: the skill's directory */
@@ -55,7 +58,7 @@ void consent_input_done(struct consent_input *in);
 /* These two functions return -1 if there is no memory, or if there are too many items. */
 int consent_input_give(struct consent_input *in, enum ssb_option option, const char *value);
 int consent_input_decline(struct consent_input *in, const char *item);
-/* Returns what planning needs of the input. The result borrows from it. */
+/* Returns the part of the input that planning needs. The result borrows from `in`. */
 struct plan_consent consent_input_plan(const struct consent_input *in);
 
 /* The next two functions replace the input's lock, copy, author, time and tree. They do not change
@@ -96,7 +99,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 struct consent_terms {
 	const struct string_list *declined; /* may be NULL */
 	const char *by;
-	int64_t expires; /* seconds since the epoch; 0: as the policy file says */
+	int64_t expires; /* seconds since 1970; 0: the policy file decides */
 	int64_t uses;    /* number of runs; -1: any number */
 	/* If true, only `grants` are granted, not all that the plan lacks. Items that were granted
 	 * for the same bytes before stay granted. */
@@ -104,10 +107,10 @@ struct consent_terms {
 	const struct given *grants;
 	size_t n_grants;
 };
-/* Stores an approval of `plan`, with a copy of the files. Exactly the files in `shown`, which the
- * owner saw, are approved. They are read again only for the copy, and then each byte is compared.
- * If `shown` contains only their digest, or is NULL, the directory is read now; if its digest is a
- * different one, the error is SSB_E_POLICY. */
+/* Stores an approval of `plan`, with a copy of the files. Exactly the files in `shown`, which
+ * the owner saw, are approved. They are read again only for the copy, and each byte is then
+ * compared. If `shown` contains only a digest, or is NULL, the directory is read now. If its
+ * digest differs from the one in `shown`, the error is SSB_E_POLICY. */
 int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
                  const struct skill_files *shown, const struct consent_terms *terms,
                  struct ssb_error *err);

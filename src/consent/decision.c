@@ -43,7 +43,7 @@ static int update_input(struct consent_decision *d, struct ssb_error *err)
 	if (consent_once(d->owner, d->dir, &d->shown, d->copied, d->by, &d->input, err) != 0) {
 		return -1;
 	}
-	d->input.lock = &d->found.lock; /* items that it declines stay declined */
+	d->input.lock = &d->found.lock; /* items that the approval declines stay declined */
 	return 0;
 }
 
@@ -64,7 +64,7 @@ void consent_looked(struct consent_decision *d, struct consent_found *found, boo
 	if (d->pinned && memcmp(d->shown.tree, found->now.tree, sizeof(d->shown.tree)) != 0) {
 		forget_answer(d);
 	}
-	d->input.lock = NULL; /* the lock may be in d->found, which is freed now */
+	d->input.lock = NULL; /* `lock` may point into d->found, which is freed now */
 	consent_found_done(&d->found);
 	d->found = *found;
 	*found = (struct consent_found){ 0 };
@@ -84,7 +84,7 @@ void consent_planned(struct consent_decision *d, const struct ssb_plan *plan, bo
 		return; /* plan again */
 	}
 	if (d->kept && d->found.state != CONSENT_HOLDS) {
-		d->next = CONSENT_STOP; /* the skill changed again during the approval */
+		d->next = CONSENT_STOP; /* the skill changed again while the approval was stored */
 	} else if (!wanted && (d->as_it_is || !consent_is_required(d))) {
 		d->next = CONSENT_RUN;
 	} else {
@@ -150,8 +150,8 @@ static int fail_stopped(const struct consent_decision *d, struct ssb_error *err)
 	}
 }
 
-/* Returns true if this is the plan that the owner agreed to, made from the files that were
- * shown. */
+/* Returns true if d->plan is the plan that the owner agreed to: its manifest is the one that was
+ * shown, and is one of the files that were shown. */
 static bool is_as_shown(const struct consent_decision *d)
 {
 	return memcmp(d->manifest, d->plan->manifest_digest, sizeof(d->manifest)) == 0 &&
@@ -199,7 +199,7 @@ int consent_decide(struct consent_decision *d, const struct consent_steps *steps
 			rc = steps->look(arg, err);
 			break;
 		case CONSENT_PLAN:
-			d->plan = NULL; /* the caller can free it now */
+			d->plan = NULL; /* from here on the caller may free the plan */
 			rc = update_input(d, err) != 0 ? -1 : steps->plan(arg, err);
 			break;
 		case CONSENT_ASK:

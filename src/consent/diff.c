@@ -32,7 +32,7 @@ static const char *const KINDS[FILE_KINDS] = {
 	[FILE_OTHER] = "other",
 };
 
-/* Names of files that a program runs or loads, or from which it takes commands. */
+/* Names of files that a program executes or loads, or in which a program finds commands. */
 static const char *const CODE[] = {
 	"*.py",          "*.pyw",    "*.pyc",
 	"*.pyd",         "*.pth",    "*.sh",
@@ -83,7 +83,8 @@ static bool is_code(const char *path)
 	return false;
 }
 
-/* Returns true if the plan's command names this file, as "/skill/main.py" or "main.py". */
+/* Returns true if the plan's command names this file. For main.py it may be "/skill/main.py" or
+ * "main.py". */
 static bool is_entry(const struct ssb_plan *plan, const char *path)
 {
 	size_t len = strlen(path);
@@ -289,7 +290,7 @@ void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 	}
 }
 
-/* The requests of the skill come first, because they are never left out. */
+/* The requests come first: all of them are always shown. */
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 {
 	if (d->same) {

@@ -7,7 +7,7 @@
 
 enum change { CHANGE_ADDED, CHANGE_REMOVED, CHANGE_CONTENT, CHANGE_MODE };
 
-/* The most important kind comes first, so that a list that is cut never hides it. */
+/* The kinds by importance: a list that is cut shows the most important files. */
 enum file_kind { FILE_MANIFEST, FILE_ENTRY, FILE_EXECUTABLE, FILE_CODE, FILE_OTHER, FILE_KINDS };
 
 struct file_change {
@@ -31,10 +31,10 @@ struct diff {
 int diff_make(const struct lock *before, const struct skill_files *now, const struct ssb_plan *plan,
               struct diff *ret);
 void diff_done(struct diff *d);
-/* Writes the skill's requests, and at most `most` of the files (0: all). The other files are
- * counted by their kind. */
+/* Writes how the skill's requests changed, and at most `most` of the changed files (0: all). The
+ * other files are only counted, by their kind. */
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most);
-/* The two parts of diff_text(). */
+/* The two parts of diff_text(): requests, and files. */
 void diff_asks(struct buf *out, const struct diff *d, bool color);
 void diff_files(struct buf *out, const struct diff *d, bool color, size_t most);
 /* Counts the files from index `from` on by their kind, and writes "2 code, 5 other". */

@@ -25,7 +25,7 @@ struct lint_walk {
 	struct lint *out;
 	int top;
 	size_t left; /* bytes that may still be read */
-	bool whole;  /* also reads files that version control keeps */
+	bool whole;  /* true: files that version control keeps are read, too */
 	bool cut;    /* some files were not read */
 };
 
@@ -34,8 +34,8 @@ static const char *kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* Reports a link that leads out of the skill. A link to a missing file does not, as long as its
- * path stays inside. */
+/* Reports a link that leads out of the skill. If the target is missing, the link is reported
+ * only if its path leads out. */
 static void look_at_link(struct lint_walk *w, const struct tree_entry *e)
 {
 	auto_fd fd = file_openat2(w->top, e->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);

@@ -32,10 +32,10 @@ enum lint_id {
 };
 
 struct lint_rule {
-	const char *id;   /* "SSB101"; never changes, and is never used again */
+	const char *id;   /* "SSB101"; never changed, and never used for another rule */
 	const char *name; /* "wildcard-egress" */
 	enum lint_level level;
-	char grade;         /* the best grade with this finding; 'A': no effect on the grade */
+	char grade;         /* the best grade with this finding; 'A': the grade stays as it is */
 	const char *text;   /* what the rule is about */
 	const char *remedy; /* what to do */
 };
@@ -47,9 +47,9 @@ struct lint_finding {
 	enum lint_id id;
 	enum lint_level level; /* the level of its rule; in prose at most a warning */
 	char grade;
-	char *file;    /* relative to the skill's directory; hostile bytes */
+	char *file;    /* relative to the skill's directory; may contain any bytes */
 	unsigned line; /* 0: the finding is about the whole file */
-	char *text;    /* has no bytes that control a terminal */
+	char *text;    /* safe to print: bytes that control a terminal are escaped */
 };
 
 struct lint {

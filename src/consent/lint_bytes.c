@@ -9,7 +9,7 @@
 #include "skill/block.h"
 #include "skill/loose.h"
 
-#define LOOK_FOR_NUL 4096 /* bytes; a NUL among them means that the file is not text */
+#define LOOK_FOR_NUL 4096 /* if the first LOOK_FOR_NUL bytes have a NUL, the file is not text */
 
 static bool has_ending(const char *file, const char *const endings[], size_t n)
 {
@@ -64,15 +64,15 @@ static bool is_native(const char *bytes, size_t len)
 			return true;
 		}
 	}
-	/* Text can begin with "MZ", too. A Windows program has the position of its header at
-	 * 0x3c. */
+	/* Text can begin with "MZ", too. But the first 0x40 bytes of a Windows program always
+	 * contain a NUL. */
 	return len > 0x40 && memcmp(bytes, "MZ", 2) == 0 && memchr(bytes, '\0', 0x40) != NULL;
 }
 
 /* ---- pickles ---------------------------------------------------------------------- */
 
-/* Returns true if the `n` bytes at `at` could be a name in a pickle: they follow their length, or
- * are between "c" and a newline. */
+/* Returns true if the `n` bytes at `at` could be a name in a pickle: the bytes before them are
+ * their length, or they are between "c" and a newline. */
 static bool is_named(const char *bytes, size_t len, size_t at, size_t n)
 {
 	const unsigned char *b = (const unsigned char *)bytes;

@@ -32,7 +32,8 @@ static size_t count_of(const struct lint *l, enum lint_id id, const char *file)
 {
 	size_t n = 0;
 
-	/* The findings of one file are added in one sequence, so stop at another file. */
+	/* The findings of one file are added one after the other, so the loop ends at another
+	 * file. */
 	for (size_t i = l->n; i > 0 && strcmp(l->v[i - 1].file, file) == 0; i--) {
 		n += l->v[i - 1].id == id;
 	}

@@ -1,7 +1,8 @@
 /* lint_idioms.c - suspicious idioms in a text: one table of words in order, and its matcher.
  *
- * A list of words is not a parser: an author who wants to hide can. These are the forms that are
- * used every day. The severity and the grade of an idiom are those of its rule (lint_rules.def). */
+ * A list of words is not a parser, so an author who wants to hide something can do so. The
+ * table has the forms that are used every day. The severity and the grade of an idiom are
+ * those of its rule (lint_rules.def). */
 #include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
-/* A fact counts only in code, but there even if the line only prints it. */
+/* A fact counts only in code. There it counts even if the line only prints the words. */
 #define FACT(fact, when, ...) IDIOM(FACT_##fact, IN_CODE | PRINTED | (when), NULL, __VA_ARGS__)
 
 /* ---- what is looked for ----------------------------------------------------------- */
@@ -32,7 +33,7 @@
 	"base64 -d" OR "base64 --decode" OR "base64 -di" OR "base32 -d" OR "xxd -r" OR             \
 	"openssl enc -d" OR "openssl base64 -d" OR "tr 'a-za-z'" OR "tr a-za-z" OR                 \
 	"tr '[a-za-z]'" OR "uudecode" OR "basenc -d"
-/* Used on lines from which blanks were removed. */
+/* Compared with lines from which blanks were removed (TIGHT). */
 #define UNHIDES                                                                                    \
 	"b64decode(" OR "b32decode(" OR "b85decode(" OR "a85decode(" OR "b16decode(" OR            \
 	"decodebytes(" OR "unhexlify(" OR "fromhex(" OR "zlib.decompress(" OR                      \
@@ -79,15 +80,15 @@ enum condition {
 	IN_PROSE = 1 << LINT_PROSE,
 	ANYWHERE = IN_CODE | IN_PROSE,
 	TIGHT = 1 << 4,    /* search the line without blanks */
-	PIPED = 1 << 5,    /* a pipe leads from these words into an interpreter */
-	ARGUED = 1 << 6,   /* an argument follows; without one, the command is only mentioned */
+	PIPED = 1 << 5,    /* a pipe behind these words leads into an interpreter */
+	ARGUED = 1 << 6,   /* an argument follows: otherwise the text only mentions the command */
 	REMOTE = 1 << 7,   /* the next word is a host other than this machine, and not a variable */
 	PRINTED = 1 << 8,  /* counts even if the line only prints it */
 	NOT_REGEX = 1 << 9 /* does not count in a line that searches for such words */
 };
 
 static const struct idiom {
-	unsigned means; /* an enum lint_id, or an enum fact */
+	unsigned means; /* an enum lint_id (a finding), or an enum fact */
 	unsigned when;  /* conditions, which must all be true */
 	const char *text;
 	const char *steps[STEPS]; /* words that one line must contain in this order */
@@ -196,10 +197,11 @@ static const struct idiom {
 	FACT(KEYS, NOT_REGEX, KEY_PLACES),
 };
 
-/* Facts that are a finding if one file has them all. The finding gets the line of the first one. */
+/* Facts that together are a finding, if one file has them all. The finding gets the line of the
+ * first fact. */
 static const struct {
 	enum lint_id id;
-	enum lint_id unless; /* not reported if this finding, which is more exact, was reported */
+	enum lint_id unless; /* a more exact finding: if it was reported, this one is not */
 	unsigned facts[STEPS];
 	const char *text;
 } COMBINATIONS[] = {
@@ -224,7 +226,7 @@ struct idiom_scan {
 	struct lint *out;
 	const char *file;
 	enum lint_kind kind;
-	bool payload;            /* the line contains so much base64 that it is not only words */
+	bool payload;            /* so much of the line is base64 that it is not only words */
 	unsigned line[MEANINGS]; /* first line of a fact, last line of an id; 0: not found */
 };
 
@@ -268,7 +270,8 @@ static bool begins_with_any(const char *text, size_t len, const char *const word
 	return false;
 }
 
-/* `echo "curl ... | sh"` only tells people what to do. It executes nothing. */
+/* Returns true if the line only prints the words: `echo "curl ... | sh"` tells people what to do,
+ * and executes nothing. */
 static bool is_printed(const char *text, size_t len, size_t at)
 {
 	static const char *const words[] = { "echo", "print", "printf", "log",    "console.",
@@ -290,7 +293,7 @@ static bool is_local(const char *text, size_t len)
 	return begins_with_any(text, len, hosts, ARRAY_LEN(hosts));
 }
 
-/* A line that searches for words contains names of places that it does not read. */
+/* Returns true if the line searches for words: it then names places that it does not read. */
 static bool is_regex(const struct lint_line *l)
 {
 	return lint_find(l, false, 0,
@@ -331,7 +334,9 @@ static bool is_meant(const struct idiom_scan *s, const struct idiom *d, const st
 	return (d->when & PIPED) == 0 || (!lint_is_row(text, len) && lint_piped(text, len, at));
 }
 
-/* If the first match in the line does not fulfil the conditions, a later match may. */
+/* Tries every match in the line: if the first one does not meet the conditions, a later one
+
+ * may. */
 static bool matches_idiom(struct idiom_scan *s, const struct idiom *d, const struct lint_line *l)
 {
 	size_t at = 0;
@@ -354,7 +359,7 @@ static bool is_base64(char c)
 	return isalnum((unsigned char)c) != 0 || c == '+' || c == '/' || c == '=';
 }
 
-/* Returns the length of the longest sequence of characters that base64 uses. */
+/* Returns the length of the longest part of the line that has only characters of base64. */
 static size_t longest_run(const struct lint_line *l)
 {
 	size_t run = 0, longest = 0;

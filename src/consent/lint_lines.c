@@ -45,8 +45,8 @@ static bool is_comment(const char *line, size_t len)
 	       (line[at] == '#' || (at + 1 < len && line[at] == '/' && line[at + 1] == '/'));
 }
 
-/* Returns true if the command continues on the next line. *inout_len becomes the length of the part
- * of this line that is used. */
+/* Returns true if the command continues on the next line. If the line ends with a backslash,
+ * *inout_len becomes the length before it. */
 static bool goes_on(const char *line, size_t *inout_len)
 {
 	size_t n = *inout_len;
@@ -61,7 +61,7 @@ static bool goes_on(const char *line, size_t *inout_len)
 	return n > 0 && line[n - 1] == '|';
 }
 
-/* Appends as many bytes as there is room for. */
+/* Appends `line` to `l` in lower case, as far as there is room. */
 static void append_bytes(struct lint_reader *r, struct lint_line *l, const char *line, size_t len)
 {
 	for (size_t i = 0; i < len && l->len < MAX_LINT_LINE; i++) {
@@ -74,7 +74,7 @@ static void append_bytes(struct lint_reader *r, struct lint_line *l, const char 
 	}
 }
 
-/* Searches a long line in pieces that overlap. */
+/* Passes a long line to r->fn in pieces. They overlap, so that no words are divided. */
 static void look_at_long(struct lint_reader *r, const char *line, size_t len, unsigned no)
 {
 	for (size_t at = 0; at < len; at += MAX_LINT_LINE - LINT_OVERLAP) {
@@ -233,9 +233,9 @@ static bool word_is(const char *text, size_t from, size_t to, const char *const 
 	return false;
 }
 
-/* Returns true if an interpreter reads a program from the pipe. If its arguments name or contain a
- * program, it reads only data. A shell reads a program even with options and, after -s, with
- * arguments. */
+/* Returns true if an interpreter reads a program from the pipe. If its arguments name or
+ * contain a program, it reads only data from the pipe. A shell reads a program even with
+ * options and, after -s, with arguments. */
 static bool reads_program(const char *text, size_t len, size_t at, bool shell)
 {
 	at = skip_blanks(text, len, at);

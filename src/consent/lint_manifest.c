@@ -16,11 +16,11 @@
 #include "skill/skill.h"
 
 #define FEW_PORTS 4
-#define FEW_HOSTS 1 /* a secret should go to one host only */
+#define FEW_HOSTS 1 /* a secret should be able to go to one host only */
 
 /* ---- hosts ------------------------------------------------------------------------ */
 
-/* Services that give anyone a place without registration. The person who gets the place can read
+/* Services where anyone can get an address without registration. Whoever has the address can read
  * what is sent to it. */
 static const char *const DROPS[] = { "webhook.site",
 	                             "requestbin.com",
@@ -344,8 +344,8 @@ void lint_entrypoint(struct lint *l, const struct manifest *m, const char *file,
 	}
 }
 
-/* Returns true if `word`, taken in the working directory and with links followed, names a file of
- * version control. */
+/* Returns true if `word` is a file of version control. A relative path begins at the working
+ * directory, and links are followed. */
 static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 {
 	char top[PATH_MAX], real[PATH_MAX];
@@ -365,7 +365,8 @@ static bool is_foreign(const struct manifest *m, const char *word, int dir_fd)
 bool lint_starts_foreign(const struct manifest *m, int dir_fd)
 {
 	if (m->command.s == NULL || m->workdir == NULL) {
-		return false; /* derived from a skill that has several possible programs */
+		/* The manifest is derived, and the skill has several possible programs. */
+		return false;
 	}
 	bool foreign = is_foreign(m, m->command.s, dir_fd);
 

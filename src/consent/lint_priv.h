@@ -8,7 +8,7 @@
 #include "consent/lint.h"
 #include "manifest/manifest.h"
 
-/* The purpose of a text. */
+/* What a text is for. */
 enum lint_kind {
 	LINT_CODE,  /* executed */
 	LINT_PROSE, /* text that people and models read */
@@ -20,13 +20,13 @@ enum lint_kind {
  * sequence. */
 void lint_add(struct lint *l, enum lint_id id, const char *file, unsigned line, const char *fmt,
               ...) __attribute__((format(printf, 5, 6)));
-/* The same for prose, which executes nothing: the finding is less severe and allows a better
- * grade. */
+/* Like lint_add(), for prose, which executes nothing: the finding is less severe, and allows a
+ * better grade. */
 void lint_add_prose(struct lint *l, enum lint_id id, const char *file, unsigned line,
                     const char *text);
 /* Returns the line of a place "file:line:column", or 0 if the place has no line. */
 unsigned lint_line_of(const char *where);
-/* Adds the finding that there are more findings than are kept. There is always room for it. */
+/* Adds the finding that further findings were dropped. There is always room for it. */
 void lint_add_cut(struct lint *l);
 
 /* Checks the requests of a manifest. Pure; `file` is the name of the manifest's file. */
@@ -50,7 +50,7 @@ struct lint_line {
 	const char *tight; /* `low` without blanks */
 	size_t tight_len;
 	uint64_t has[4]; /* one bit for each byte value that `low` contains */
-	unsigned no;     /* number of its first line in the file */
+	unsigned no;     /* number of its first line in the file: a shell may join several */
 };
 
 /* Calls `fn` for each line. Lines that a shell joins are one line. Comments in code are skipped,
@@ -60,13 +60,13 @@ typedef void lint_line_fn(void *arg, const struct lint_line *l);
 bool lint_lines(const char *bytes, size_t len, enum lint_kind kind, lint_line_fn *fn, void *arg);
 /* Returns the first byte at or after `at` that is not a blank, or '\0' if there is none. */
 char lint_next(const char *line, size_t len, size_t at);
-/* Returns true if this is a row of a table in prose: its bars are not pipes. */
+/* Returns true if the line is a row of a table in prose: its bars are not pipes. */
 bool lint_is_row(const char *line, size_t len);
 
-/* Returns where the first match at or after `from` ends; SIZE_MAX if there is none. `alternatives`
- * are separated by newlines. An alternative that begins or ends with a letter, digit or "_" matches
- * only whole words at that end. "^" at its beginning means that a member ("a.exec") or a part of a
- * path does not match either. */
+/* Returns where the first match at or after `from` ends; SIZE_MAX if there is none.
+ * `alternatives` are separated by newlines. An alternative that begins or ends with a letter,
+ * digit or "_" matches only whole words at that end. If it begins with "^", it also does not
+ * match a member ("a.exec") or a part of a path. */
 size_t lint_find(const struct lint_line *l, bool tight, size_t from, const char *alternatives);
 /* Returns true if a pipe behind `from` leads into an interpreter that executes its input. */
 bool lint_piped(const char *text, size_t len, size_t from);

@@ -1,7 +1,7 @@
 /* lock.c - the store of approvals: one file for each skill, always replaced as a whole.
  *
- * A process that changes one holds approvals.lock meanwhile. Readers need no lock, because a file
- * is put in place by a rename. */
+ * A process that changes an approval holds approvals.lock meanwhile. Readers need no lock,
+ * because a new file replaces the old one by a rename. */
 #include "consent/lock.h"
 
 #include <assert.h>
@@ -29,8 +29,8 @@
 #define NAME_SIZE (2 * SHA256_BYTES + sizeof(ENDING))
 #define WHERE     "approvals"
 
-/* A process has the lock while it writes a file, even to a slow disk. The server's loop counts uses
- * itself and must not wait that long, so a count waits only USE_WAIT_MS. */
+/* A process has the lock while it writes a file, even to a slow disk. The server counts a use
+ * in its loop, which must not wait so long. So lock_use() waits only USE_WAIT_MS. */
 #define LOCK_WAIT_MS 5000
 #define USE_WAIT_MS  200
 
@@ -59,7 +59,7 @@ static void file_name(const char *skill, char ret[NAME_SIZE])
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* A symlink is an error here, as everywhere in the state directory. */
+/* A symlink is an error here, as it is everywhere in the state directory. */
 static int open_dir(const struct owner *o, struct ssb_error *err)
 {
 	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -109,8 +109,8 @@ static int read_at(const struct owner *o, int dir, const char *name, struct lock
 	return 0;
 }
 
-/* Reads the approval of `skill`. Its file must name the same skill, because the file of another
- * skill could have been renamed. */
+/* Reads the approval of `skill`. The file must also name this skill inside: it could be the
+ * renamed file of another skill. */
 static int read_skill(const struct owner *o, int dir, const char *skill, struct lock *ret,
                       struct ssb_error *err)
 {
@@ -330,8 +330,8 @@ static int begin_change(const struct owner *o, unsigned wait_ms, int *ret_dir, i
 	return 0;
 }
 
-/* Syncs to the disk: otherwise, if the machine stopped, an approval could be lost or a used run
- * could be available again. */
+/* Writes the approval, and syncs it to the disk: otherwise, if the machine stopped, an approval
+ * could be lost, or a run that was used could be available again. */
 static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 {
 	char name[NAME_SIZE];
@@ -358,8 +358,8 @@ static int store_at(int dir, const struct lock *l, struct ssb_error *err)
 	return 0;
 }
 
-/* A new approval needs room. An approval that replaces one of the same skill does not, even if the
- * old one is damaged. */
+/* A new approval must not exceed the limit. An approval that replaces one of the same skill
+ * always has room, even if the old one is damaged. */
 static int has_room(int dir, const char *skill, struct ssb_error *err)
 {
 	char name[NAME_SIZE];

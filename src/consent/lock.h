@@ -24,11 +24,12 @@ struct lock {
 	uint8_t manifest[SHA256_BYTES];
 	struct string_list asked;    /* plan->requested, as the owner saw it */
 	struct string_list declined; /* items of `asked` that the owner declined */
-	struct given *grants; /* items that a plan refuses or withholds without the owner's grant */
+	/* Items that a plan refuses or withholds without this grant. */
+	struct given *grants;
 	size_t n_grants;
 	char *at;        /* RFC 3339 */
 	char *by;        /* "root on terminal", "MCP client claude-code" */
-	int64_t expires; /* seconds since the epoch; 0: never */
+	int64_t expires; /* seconds since 1970; 0: never */
 	int64_t uses;    /* runs that are left; -1: any number */
 	bool snapshot;   /* a copy of the files is kept: snapshot_path() */
 };
@@ -41,8 +42,8 @@ const char *lock_option_name(enum ssb_option option);
 int lock_load(const struct owner *o, const char *skill, struct lock *ret, struct ssb_error *err);
 /* Returns true if there is an approval, readable or damaged. Only looks up the name. */
 bool lock_there(const struct owner *o, const char *skill);
-/* Looks for an approval of another path that leads to the directory `skill` now, because that path
- * became a symlink, or because a bind mount shows the directory at both. *ret_path is new; NULL:
+/* Looks for an approval whose path is another one, but leads to the directory `skill` now: it
+ * became a symlink, or a bind mount shows the directory at both paths. *ret_path is new; NULL:
  * there is none. */
 int lock_find_moved(const struct owner *o, const char *skill, char **ret_path,
                     struct ssb_error *err);
@@ -60,7 +61,7 @@ int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct 
 /* Returns true if `word` is the name of an approval's file, with or without ".json". */
 bool lock_is_name(const char *word);
 
-/* An approval that cannot be understood, so it approves nothing. */
+/* An approval that cannot be understood. It approves nothing. */
 struct lock_bad {
 	char file[2 * SHA256_BYTES + sizeof(".json")];
 	struct ssb_error why;
@@ -77,9 +78,9 @@ struct lock_list {
 int lock_list(const struct owner *o, struct lock_list *ret, struct ssb_error *err);
 void lock_list_done(struct lock_list *l);
 
-/* Uses up one run atomically: other processes may do the same at the same time. Returns -1 if no
- * run is left. If the approval is of other files than `tree` ("sha256:HEX") by now, the error is
- * SSB_E_POLICY. */
+/* Uses up one run atomically: other processes may do the same at the same time. Returns -1 if
+ * no run is left. If the approval is now for other files than `tree` ("sha256:HEX"), the error
+ * is SSB_E_POLICY. */
 int lock_use(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
 /* Gives back the run that lock_use() used up, because nothing was started. */
 int lock_unuse(const struct owner *o, const char *skill, const char *tree, struct ssb_error *err);
@@ -110,15 +111,15 @@ bool snapshot_fits(const struct skill_files *p);
 int snapshot_make(const struct owner *o, const char *dir, const struct skill_files *p,
                   bool *ret_kept, struct ssb_error *err);
 char *snapshot_path(const struct owner *o, const struct skill_files *p); /* returns new */
-/* Checks that the copy exists and belongs to the owner, with every name, size, mode and symlink as
- * it was made. If it does, it is marked as used: the next sweep keeps it. */
+/* Checks that the copy exists and belongs to the owner, with every name, size, mode and
+ * symlink as it was made. If so, marks the copy as used, so that the next sweep keeps it. */
 bool snapshot_there(const struct owner *o, const struct skill_files *p);
 /* Must be called when a run of `seconds` starts from the copy: no sweep removes the copy before the
  * run ends. Reads only p->tree. */
 void snapshot_hold(const struct owner *o, const struct skill_files *p, uint64_t seconds);
 /* Removes copies that no approval names and that no run has used for a day. */
 int snapshot_sweep(const struct owner *o, struct ssb_error *err);
-/* Does snapshot_sweep() at most once a day. Other calls only check the time of a file. */
+/* Calls snapshot_sweep() at most once a day. Otherwise it only checks the time of a file. */
 void snapshot_tidy(const struct owner *o);
 
 #endif

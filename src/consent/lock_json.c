@@ -219,8 +219,8 @@ static void take_grants(struct lock_reader *r, const struct json_node *list)
 	}
 }
 
-/* Returns true if it is a path as lock_files_read() returns it, which cannot lead out of the
- * skill. */
+/* Returns true if the path has the form that lock_files_read() gives. Such a path cannot lead out
+ * of the skill. */
 static bool is_path_valid(const char *path)
 {
 	for (;;) {
@@ -313,7 +313,8 @@ static void take_files(struct lock_reader *r, const struct json_node *list)
 		take_file(r, n);
 	}
 	if (r->wrong != NULL) {
-		return; /* the last file may have no path */
+		/* The last file may lack its path, so the digest cannot be made. */
+		return;
 	}
 	skill_files_digest(p, tree);
 	if (memcmp(tree, p->tree, sizeof(tree)) != 0) {

@@ -19,8 +19,9 @@
 #include "base/json.h"
 #include "consent/lock.h"
 
-/* These three append members to an open object. lock_json_skill(): which skill. lock_json_terms():
- * who approved it, when and for how long. lock_json_given(): what it asks for and was given. */
+/* These three append members to an open object. lock_json_skill() writes which skill it is;
+ * lock_json_terms() who approved it, when, and for how long; lock_json_given() what it asks
+ * for, and what it was given. */
 void lock_json_skill(struct json *j, const struct lock *l);
 void lock_json_terms(struct json *j, const struct lock *l);
 void lock_json_given(struct json *j, const struct lock *l);

@@ -111,7 +111,7 @@ static bool is_unseen(const struct ssb_plan *p)
 	return p->audit == AUDIT_OFF;
 }
 
-/* The worst first. */
+/* The worst level comes first, because the first reason that applies gives the level. */
 static const struct {
 	const char *level;
 	bool (*is)(const struct ssb_plan *p);
@@ -141,7 +141,8 @@ const char *risk_level(const struct ssb_plan *p)
 	return "low";
 }
 
-/* The reason "... but it cannot send them" does not apply if the skill can reach hosts. */
+/* Returns true if reason `i` applies. "... but it cannot send them" (reads_yours) does not apply
+ * if the skill can reach hosts. */
 static bool risk_applies(size_t i, const struct ssb_plan *p)
 {
 	return RISKS[i].is(p) && !(RISKS[i].is == reads_yours && reaches_hosts(p));

@@ -14,7 +14,7 @@ static void add_message(struct json *j, const char *key, const char *text)
 	json_close(j, '}');
 }
 
-/* Code scanning sorts by this number: a higher one is worse, up to 10. */
+/* Code scanning sorts by this number, which is at most 10. A higher number is worse. */
 static const char *severity_of(const struct lint_rule *r)
 {
 	switch (r->grade) {
@@ -97,7 +97,7 @@ static void add_driver(struct json *j)
 	json_close(j, '}');
 }
 
-/* Writes the facts for which SARIF has no member. */
+/* Writes the grades, for which SARIF has no member. */
 static void add_grades(struct json *j, const struct lint skills[], size_t n)
 {
 	json_kopen(j, "properties", '{');

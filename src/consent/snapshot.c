@@ -2,8 +2,8 @@
  *
  * The copy is written under another name, and each byte is checked against the digests as it is
  * written. Then the copy is synced to the disk and renamed: a snapshot is complete or does not
- * exist. It is read-only, so that not even its owner changes it by accident. A skill can reach it
- * only as its own /skill, read-only.
+ * exist. Its files are read-only, so that even its owner does not change it by accident. A skill
+ * can reach it only as its own /skill, read-only.
  *
  * A snapshot that was changed later (a name, a size, a mode, a link, an owner) is not used. It is
  * made again, and the new snapshot replaces the changed one in one step. */
@@ -29,14 +29,15 @@
 #include "policy/path.h"
 
 #define DIR_NAME   "snapshots"
-#define SWEPT_NAME "snapshots.swept" /* empty; its time is that of the last sweep */
+#define SWEPT_NAME "snapshots.swept" /* an empty file; its time is the time of the last sweep */
 #define HEX_BYTES  (2 * (size_t)SHA256_BYTES)
 #define COPY_BYTES ((size_t)128 * 1024)
 #define BENEATH    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define WHERE      "snapshot"
 #define DIR_MODE   0555
 
-/* A run may still use a snapshot whose approval was removed. */
+/* A snapshot without an approval is kept for this long after its last use: a run may still use
+ * it. */
 #define IDLE_SECONDS (24 * 3600)
 
 struct copying {
@@ -63,7 +64,9 @@ static int fail_changed(const struct copying *c)
 	                "'%.200s' changed while it was copied; look at it again", c->file->path);
 }
 
-/* Makes the directories of a path. Returns a descriptor of the last one, or -1. */
+/* Makes the directories above the last part of a path. Returns an fd of the last of them, or
+
+ * -1. */
 static int open_parent(int root, const char *path, const char **ret_name)
 {
 	auto_fd dir = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,7 +93,8 @@ static int open_parent(int root, const char *path, const char **ret_name)
 	return steal_fd(&dir);
 }
 
-/* Hashes every byte that is written, so that the copy is exactly what was approved. */
+/* Copies a file, and hashes each byte as it is written, so that the copy is exactly what was
+ * approved. */
 static int copy_bytes(const struct copying *c, int in, int out)
 {
 	uint8_t hash[SHA256_BYTES];
@@ -265,7 +269,8 @@ static bool is_unchanged(const struct skill_file *f, const struct tree_entry *e)
 	       (uint64_t)e->st.st_size == f->size;
 }
 
-/* A directory that is not in the list must contain a file that is in the list. */
+/* Checks one entry of a copy. A directory that is not in the list is good only if it contains a
+ * file that is in the list. */
 static bool check_one(void *arg, const struct tree_entry *e)
 {
 	struct check *c = arg;
@@ -283,7 +288,8 @@ static bool check_one(void *arg, const struct tree_entry *e)
 	return c->good;
 }
 
-/* A directory of another user is not accepted, whatever it contains. */
+/* Returns true if the copy is unchanged. A directory of another user is not accepted, whatever it
+ * contains. */
 static bool is_whole(int all, const char *name, const struct skill_files *p)
 {
 	const struct tree_caps caps = { .entries = (size_t)MAX_PINNED_FILES + MAX_PINNED_DIRS,
@@ -317,8 +323,9 @@ static bool touch_copy(int all, const char *name, uint64_t seconds)
 
 /* ---- making a snapshot ----------------------------------------------------------- */
 
-/* Gives the copy its final name, and replaces a damaged copy there. If another process has made the
- * same snapshot in the meantime, that snapshot is kept, because it may be in use. */
+/* Gives the copy its final name, and replaces a damaged copy there. If another process has
+ * made the same snapshot meanwhile, the snapshot of that process stays, because it may be in
+ * use. */
 static int put_in_place(int all, const char *part, const char *name, const struct skill_files *p,
                         struct ssb_error *err)
 {
@@ -344,7 +351,7 @@ static int make_copy(int all, const char *dir, const struct skill_files *p, cons
 	}
 	int failed = fill_copy(dir, p, to, err);
 	failed = failed == 0 ? put_in_place(all, part, name, p, err) : failed;
-	/* `part` is now a failed copy, a damaged one or a duplicate. */
+	/* At the name `part` there is now a failed copy, a damaged one or a duplicate. */
 	(void)tree_remove(all, part);
 	return failed;
 }
@@ -405,7 +412,7 @@ static bool is_idle(int all, const char *name, const struct lock_list *locks)
 
 	if (strncmp(name, ".new-", 5) != 0 &&
 	    (strlen(name) != HEX_BYTES || strspn(name, "0123456789abcdef") != HEX_BYTES)) {
-		return false; /* not a snapshot */
+		return false; /* neither a snapshot nor a copy that is being made */
 	}
 	for (size_t i = 0; i < locks->n; i++) {
 		hex_encode(locks->v[i].files.tree, SHA256_BYTES, hex);
@@ -425,8 +432,8 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	if (all < 0 || lock_list(o, &locks, err) != 0) {
 		return -1;
 	}
-	/* A damaged approval names no snapshot. An approval that cannot be read now may name any
-	 * snapshot, so nothing is removed. */
+	/* A damaged approval names no snapshot. But an approval that cannot be read now may
+	 * name any snapshot, so no snapshot is removed then. */
 	for (size_t i = 0; i < locks.n_bad; i++) {
 		if (locks.bad[i].why.code != SSB_E_POLICY) {
 			*err = locks.bad[i].why;
@@ -445,7 +452,8 @@ int snapshot_sweep(const struct owner *o, struct ssb_error *err)
 	return 0;
 }
 
-/* Without this, only approve and revoke would sweep, and the owner may never run either again. */
+/* Called by other commands than approve and revoke, too, because the owner may never use these
+ * again. */
 void snapshot_tidy(const struct owner *o)
 {
 	auto_free char *path = path_join(o->state_dir, SWEPT_NAME);

@@ -11,7 +11,7 @@
 #include "policy/path.h"
 #include "policy/view.h"
 
-#define WORST_NAMES 3 /* hosts or variables that are named; others are only counted */
+#define WORST_NAMES 3 /* so many hosts or variables are named; the others are only counted */
 
 static void ability_done(struct ability *a)
 {
@@ -52,8 +52,8 @@ static bool is_known(const struct abilities *a, const char *asked)
 	return false;
 }
 
-/* Returns true if the owner cannot allow the request: several refusals may be about it, and at
- * least one of them cannot be lifted. */
+/* Returns true if not even the owner can allow the request. Several refusals may be about one
+ * request: it is enough that one of them cannot be lifted. */
 static bool is_final(const struct ssb_plan *p, const char *what)
 {
 	for (size_t i = 0; i < p->n_refusals; i++) {
@@ -114,7 +114,7 @@ static int add_ability(struct abilities *a, const struct ssb_plan *p, const char
 	return 0;
 }
 
-/* Adds the requests of the manifest, and whether they were refused. */
+/* Adds the manifest's requests as abilities. Each says whether it was refused. */
 static int add_requested(struct abilities *a, const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->requested.n; i++) {
@@ -172,7 +172,8 @@ static int sort_abilities(struct abilities *a)
 
 /* ---- the worst ----------------------------------------------------------- */
 
-/* Returns the first ability of a kind that is secret or, if `secret` is false, that is not. */
+/* Returns the first ability of this kind whose `secret` is as given. Abilities that cannot be
+ * allowed do not count. */
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {
@@ -184,7 +185,8 @@ static const struct ability *pick_ability(const struct abilities *a, enum abilit
 	return NULL;
 }
 
-/* Returns the first ability of a kind; secret ones have priority. */
+/* Returns the first secret ability of this kind or, if there is none, the first one that is not
+ * secret. */
 static const struct ability *pick_any(const struct abilities *a, enum ability_kind kind)
 {
 	const struct ability *found = pick_ability(a, kind, true);
@@ -273,7 +275,7 @@ static void say_worst_alone(struct buf *out, const struct abilities *a)
 	}
 }
 
-/* Sets a->worst from the present abilities. Returns -1 if out of memory. */
+/* Sets a->worst for the abilities that are left. Returns -1 if out of memory. */
 static int set_worst(struct abilities *a)
 {
 	auto_buf out = BUF(MAX_SENTENCE);

@@ -1,9 +1,9 @@
 /* words.h - a plan in words that a person understands. Pure.
  *
- * Texts from the skill (its name, paths, hosts) are made visible, limited in length, and quoted
- * unless they are plain: no byte of them can move the cursor, begin a line, or look like our own
- * words. Lines are folded here, before a terminal would do it: each continued line begins with a
- * bar. */
+ * Texts from the skill (its name, paths, hosts) are made visible, limited in length, and
+ * quoted unless they are plain: no byte of them can move the cursor, begin a line, or look
+ * like words of this program. Lines are folded here, before a terminal would do it: each
+ * continued line begins with a bar. */
 #ifndef CONSENT_WORDS_H
 #define CONSENT_WORDS_H
 
@@ -32,7 +32,7 @@ enum ability_rank {
 	RANK_PERSONAL, /* files in the owner's home */
 	RANK_PROGRAMS,
 	RANK_LIMIT,
-	RANK_READ, /* abilities of this rank and the next may be counted instead of shown */
+	RANK_READ, /* abilities of this rank and of RANK_SYSTEM may only be counted */
 	RANK_SYSTEM,
 	RANK_COUNT,
 };
@@ -44,11 +44,11 @@ struct ability {
 	char *asked;       /* the item of plan->requested or of a refusal: "read ~/notes" */
 	const char *value; /* the part of `asked` that comes from the skill: "~/notes" */
 	char *text;        /* "read every file in ~/notes" */
-	char *thing;       /* what it is about, in words: "your SSH keys (~/.ssh)" */
+	char *thing;       /* what could happen to: "your SSH keys (~/.ssh)" */
 	bool dangerous;    /* refused or withheld unless the owner agrees */
 	bool never;        /* dangerous, and not even the owner can allow it */
 	bool secret;       /* keys, passwords and the like */
-	char *why;         /* dangerous or secret: what could happen; else NULL */
+	char *why;         /* if dangerous or secret: what could happen; else NULL */
 };
 
 struct abilities {
@@ -63,7 +63,7 @@ int abilities_of(const struct ssb_plan *p, struct abilities *ret);
 void abilities_done(struct abilities *a);
 /* Removes one ability, and sets `worst` for the rest. Returns -1 if out of memory. */
 int abilities_drop(struct abilities *a, size_t i);
-size_t abilities_dangerous(const struct abilities *a); /* counts those that need a yes */
+size_t abilities_dangerous(const struct abilities *a); /* number of those that need a yes */
 
 #define WORDS_COLUMNS 78 /* used if the width of the terminal is not known */
 
@@ -78,10 +78,11 @@ struct words_look {
  * number of abilities that were only counted. */
 size_t abilities_lines(struct buf *out, const struct abilities *a, const struct words_look *look);
 
-/* Writes a text that is not our own: made visible, at most MAX_WORD_BYTES of it (its head and its
- * tail), and quoted unless it contains only letters, digits and characters of plain paths. */
+/* Writes a text that this program did not choose. It is made visible, and shortened to
+ * MAX_WORD_BYTES (its head and its tail). It is quoted unless it contains only letters, digits
+ * and characters of plain paths. */
 void words_quote(struct buf *out, const char *text);
-/* The same without quotes, for use inside a sentence of our own. */
+/* Like words_quote(), but without quotes, for use inside a sentence of this program. */
 void words_plain(struct buf *out, const char *text);
 /* Appends `text` in lines of at most `columns`. The first line begins with `first`, each further
  * one with spaces and a bar. */

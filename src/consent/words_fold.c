@@ -1,7 +1,7 @@
-/* words_fold.c - folds texts from skills into lines. A terminal folds a long line by itself, and
- * the rest then begins a new line of the screen. With enough spaces, a skill's name could put a
- * sentence there that looks like ours. So each line is folded here, before the terminal's edge, and
- * continues behind a bar. */
+/* words_fold.c - folds texts from skills into lines. A terminal folds a long line by itself,
+ * and the rest then begins a new line of the screen. With enough spaces, the name of a skill
+ * could put a sentence there that looks like one of this program. So each line is folded here,
+ * before the edge of the terminal, and continues behind a bar. */
 #include <string.h>
 
 #include "base/limits.h"
@@ -11,10 +11,10 @@
 
 #define PLAIN   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+@:*,-"
 #define BAR     "    | "
-#define NARROW  24 /* columns: the minimum width, also if the terminal reports fewer */
-#define KEPT_AT 3  /* this many quarters of a shortened text are its beginning */
+#define NARROW  24 /* the minimum width in columns, even if the terminal reports fewer */
+#define KEPT_AT 3  /* of a shortened text, the head is this many quarters */
 
-/* Returns the last boundary between characters at or before `at`. */
+/* Returns the last position, at or before `at`, where a character begins. */
 static size_t char_boundary(const char *s, size_t at)
 {
 	while (at > 0 && ((unsigned char)s[at] & 0xc0) == 0x80) {
@@ -68,8 +68,8 @@ void words_plain(struct buf *out, const char *text)
 	buf_adds(out, len <= most ? "" : "...");
 }
 
-/* Returns the largest number of columns that the character at `s` can use. A character that is not
- * ASCII may be wide. */
+/* Returns the largest number of columns that the character at `s` can use. A character that is
+ * not ASCII may need two columns. */
 static size_t width_at(const char *s, size_t *ret_bytes)
 {
 	uint32_t cp = 0;

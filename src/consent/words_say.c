@@ -10,7 +10,7 @@
 #include "policy/secrets.h"
 #include "report/render.h"
 
-/* The words before and after the amount of each limit. */
+/* For each limit, the words before and after its amount. */
 static const struct {
 	const char *name;
 	const char *before;
@@ -29,8 +29,8 @@ static const struct {
 	{ "max_bytes_in", "receive up to ", "" },
 };
 
-/* Usual names of places that contain secrets (danger_named()), and what another person could do
- * with the secrets. A file in such a place has the place's name. */
+/* Usual names of places that contain secrets (danger_named()), and what another person could
+ * do with the secrets. A file in such a place is described with the name of the place. */
 static const struct {
 	const char *path;
 	const char *name;
@@ -76,7 +76,9 @@ static enum ability_kind kind_of(const char *asked, const char **ret_value)
 	return kind;
 }
 
-/* The reason of a refusal is our own text, except for the paths in it. */
+/* Makes the reason of a refusal visible. This program wrote the reason, but not the paths in
+
+ * it. */
 static char *visible_why(const struct refusal *r)
 {
 	auto_buf out = BUF(MAX_SENTENCE);
@@ -91,7 +93,7 @@ static char *visible_why(const struct refusal *r)
 struct endpoint {
 	char *host;           /* new */
 	char *ports;          /* new; "443" if none is given */
-	const char *protocol; /* "/udp"; "": the usual protocol of the port */
+	const char *protocol; /* "/udp"; "": the usual protocol of the ports */
 };
 
 static void endpoint_done(struct endpoint *p)
@@ -100,7 +102,8 @@ static void endpoint_done(struct endpoint *p)
 	free(p->ports);
 }
 
-/* Returns where the host ends. An IPv6 address is in brackets, or has no port. */
+/* Returns where the host ends and the port begins. An IPv6 address is in brackets, or has no
+ * port. */
 static const char *host_end(const char *value)
 {
 	const char *colon = strchr(value, ':');
@@ -296,7 +299,7 @@ static void say_amount(struct buf *out, enum unit unit, uint64_t n)
 	}
 }
 
-/* Writes a limit "NAME NUMBER". Returns false if it is not one of our limits. */
+/* Describes a limit "NAME NUMBER". Returns false if LIMITS does not have it. */
 static bool say_limit(const char *value, struct buf *text, struct buf *thing)
 {
 	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {

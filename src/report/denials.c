@@ -1,7 +1,7 @@
 /* denials.c - lists what a finished run was denied, for programs that embed the library
  * (ssb_denials_*).
  *
- * The texts are made from the run's record in the same way as those of `skillsandbox why`. So a
+ * The texts are made from the run's record, as `skillsandbox why` makes its texts. So a
  * program that embeds the library and a person at a terminal read the same words. */
 #include <limits.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_denial(const struct overview_item *i)
 	return i->group == GROUP_DENIED || i->group == GROUP_REFUSED;
 }
 
-/* Fills the list from the view, in which violations come before ordinary refusals. */
+/* Fills the list from d->view, which has violations before ordinary refusals. */
 static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 {
 	const struct overview *v = &d->view;
@@ -52,7 +52,7 @@ static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 	return 0;
 }
 
-/* Opens the record that belongs to the document of the result. */
+/* Opens the record that belongs to the result's trace.json. */
 static int open_record(const struct ssb_result *of, struct run_file *ret, struct ssb_error *err)
 {
 	char path[PATH_MAX];

@@ -24,7 +24,7 @@
 #define WHOLE_BYTES ((size_t)1 << 20) /* most bytes of a whole text after escaping */
 #define MAX_CLASSES 64
 
-/* The NUL after `a` separates the two texts. */
+/* The NUL at the end of `a` is hashed, too, and separates the two texts. */
 static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 {
 	return fnv_hash(fnv_hash((uint64_t)group, a, strlen(a) + 1), b, strlen(b));
@@ -71,8 +71,8 @@ static char *copy_rule(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-/* Writes the key of a line: lines with the same key are one item. The key of a read is the
- * directory of its path, any other key is the whole text. */
+/* Writes the key of a line: lines with the same key are one item. For a read or a look-up that
+ * found nothing, the key is the directory of the path. Otherwise it is the whole text. */
 static void put_key(struct buf *out, const struct line *l, enum render_group group)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -134,7 +134,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l)
 	       i->error != NULL && i->remedy != NULL && i->first != NULL;
 }
 
-/* Cuts the text to the length that is kept, at the end of a character. */
+/* Cuts the text to at most TEXT_BYTES, at the end of a character. */
 static void cut_text(struct buf *text)
 {
 	size_t n = TEXT_BYTES - sizeof("...");
@@ -160,8 +160,8 @@ static enum overview_bin choose_bin(const struct overview *v, const struct line 
 	return lookup ? BIN_LOOKUPS : (enum overview_bin)(BIN_GROUP + (int)group);
 }
 
-/* Counts one item against the limits of its bin. Returns false if the bin is full. So a flood of
- * items of one kind cannot use the space of the other kinds. */
+/* Counts one item against the limits of its bin. Returns false if the bin is full. So even
+ * very many items of one kind leave the places of the other kinds free. */
 static bool take_place(struct overview *v, enum overview_bin bin)
 {
 	bool denied = bin < BIN_GROUP;
@@ -193,8 +193,8 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 	if (text.failed || text.data == NULL) {
 		return NULL;
 	}
-	/* The hash covers the whole text, because texts that differ only after the cut are
-	 * different items. */
+	/* The hash covers the whole text, although only a part is kept: texts that differ only
+	 * after this part are different items. */
 	uint64_t hash = hash_text(group, text.data, reason != NULL ? reason : "");
 	cut_text(&text);
 	struct overview_item *i = find_slot(v, hash, text.data, &at);
@@ -217,7 +217,7 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 	return i;
 }
 
-/* Remembers the item of a line, because later repeats refer to the line by its number. Numbers only
+/* Remembers which item a line began. Later repeats name that line by its number. Numbers only
  * grow, so the list is ordered. */
 static void remember_first(struct overview *v, int64_t seq, const struct overview_item *i)
 {
@@ -262,8 +262,8 @@ static uint64_t read_amount(const struct line *l, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Takes the total of a destination from a line of its own, because the record may not contain a
- * line for each connection. */
+/* Takes the total of a destination. It has a line of its own, because the record may not contain
+ * a line for each connection. */
 static void take_total(struct overview *v, const struct line *l)
 {
 	struct overview_item *i = find_or_add_item(v, l, GROUP_NETWORK);
@@ -290,7 +290,8 @@ static void apply_totals(struct overview *v)
 	}
 }
 
-/* Orders items by severity, then connections before lookups, and otherwise as in the record. */
+/* Orders items by their bin (denials first, connections before lookups), and within a bin as in
+ * the record. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_item *x = a;

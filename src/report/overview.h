@@ -11,8 +11,9 @@
 #include "report/remedy.h"
 #include "report/render.h"
 
-/* Each bin has its own share of a view. First come the classes of denials, then the groups. Lookups
- * of names are separate from connections. */
+/* Each bin has its own share of a view. The bins for the classes of denials come first, then
+ * those for the groups. Lookups of names have a bin of their own, so that they use no place of
+ * connections. */
 enum overview_bin {
 	BIN_CLASS,
 	BIN_GROUP = BIN_CLASS + CLASS_COUNT + 1,
@@ -34,9 +35,9 @@ struct overview_item {
 		uint64_t count;
 		uint64_t bytes_out;
 		uint64_t bytes_in;
-	} total; /* the total of a destination, if the record has a line for it */
+	} total; /* if the record has a line with the total of a destination: that total */
 	/* Only for denials; then none of these texts is NULL. */
-	char *kind; /* kind of its first line: "file_blocked" */
+	char *kind; /* kind of the item's first line: "file_blocked" */
 	char *program;
 	char *reason;    /* the code of the reason, as in the record */
 	enum reason why; /* the same code as an enum */
@@ -44,7 +45,7 @@ struct overview_item {
 	char *error;
 	char *remedy;
 	enum remedy_grant grants; /* what the remedy grants */
-	char *first;              /* time of the first line */
+	char *first;              /* time of the item's first line */
 	bool let_through;
 };
 

@@ -9,7 +9,7 @@
 #include "base/visible.h"
 #include "report/render.h"
 
-/* Appends a word, quoted for a shell, with all its bytes visible. */
+/* Appends a word, quoted for a shell, with hidden characters made visible. */
 static void put_word(struct buf *out, const char *word, size_t len)
 {
 	auto_buf shown;
@@ -19,7 +19,7 @@ static void put_word(struct buf *out, const char *word, size_t len)
 	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
 
-/* Returns what a remedy of the record grants, from its first words. */
+/* Returns what a remedy that the record contains grants. Only its first words matter. */
 static enum remedy_grant grant_of(const char *given)
 {
 	static const struct {
@@ -39,8 +39,8 @@ static enum remedy_grant grant_of(const char *given)
 	return REMEDY_GRANTS_OTHER;
 }
 
-/* Writes a remedy of the record, quoted for a shell. In a remedy such as "--read /a path"
- * everything after the flag is one word. */
+/* Writes a remedy that the record contains, quoted for a shell. In a remedy such as "--read /a
+ * path", everything after the flag is one word. */
 static enum remedy_grant put_given(struct buf *out, const struct json_node *given)
 {
 	enum remedy_grant grants = grant_of(given->str);

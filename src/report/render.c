@@ -63,8 +63,8 @@ enum render_group render_group(const struct line *l)
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
 	}
-	/* A line with the reason "protected" may also be about a program that was started and will
-	 * fail because a name is protected. */
+	/* A line with the reason "protected" belongs here even if its status is not "denied":
+	 * the program was started, but will fail because a file name is protected. */
 	if (line_get_status(l) == STATUS_DENIED || line_get_reason(l) == REASON_PROTECTED ||
 	    group == GROUP_DENIED) {
 		return GROUP_REFUSED;
@@ -156,8 +156,9 @@ static bool same_text(const struct json_node *node, const char *p, size_t n)
 	return json_is(node, JSON_STRING) && node->len == n && memcmp(node->str, p, n) == 0;
 }
 
-/* Writes the name of the program. The caller of exec chooses the first argument, so it is shown
- * only if it is the program's path, or the name of a program of the host. */
+/* Writes the name of the program. The first argument (argv[0]) can be any text that the skill
+ * chose. So it is shown only if it is the program's path, or the name of a program of the
+ * host. */
 static void put_program(struct buf *out, const struct line *l, const struct json_node *args)
 {
 	const struct json_node *path = line_get(l, "path");
@@ -261,8 +262,8 @@ static void put_layers(struct buf *out, const struct line *l)
 	}
 }
 
-/* Writes the arguments of a system call. Most of them are addresses, which do not make two attempts
- * different. */
+/* Writes only the first argument of a system call, if its record has any: the others do not tell
+ * attempts apart. */
 static void put_arguments(struct buf *out, const struct line *l)
 {
 	const struct json_node *numbers = line_get(l, "arguments");
@@ -299,7 +300,8 @@ static void put_message(struct buf *out, const struct line *l)
 	}
 }
 
-/* Cuts the text at the end of a character. Each byte of an escape counts as a character. */
+/* Cuts the text at the end of a character. An escape such as \xff counts as several
+ * characters. */
 static void cut_chars(struct buf *text, size_t max)
 {
 	size_t chars = 0;

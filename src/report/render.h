@@ -1,8 +1,8 @@
 /* render.h - writes one line of a record as text for people.
  *
- * A skill chooses the texts in its paths, arguments and output. They are escaped here, so that they
- * can neither control a terminal nor look like a line of ours. cli/line.h adds colours and
- * times. */
+ * A skill chooses the texts in its paths, arguments and output. They are escaped here, so that
+ * they can neither control a terminal nor look like another line of the output. cli/line.h
+ * adds colours and times. */
 #ifndef REPORT_RENDER_H
 #define REPORT_RENDER_H
 
@@ -13,7 +13,7 @@
 #include "trace/reader.h"
 #include "base/buf.h"
 
-/* Limit of one rendered text; a record line is shorter. */
+/* Limit of one rendered text. A line of a record is always shorter. */
 #define RENDER_MAX ((size_t)16 * 1024 * 1024)
 
 enum render_group {

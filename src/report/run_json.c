@@ -1,4 +1,4 @@
-/* run_json.c - writes the short form of a run. */
+/* run_json.c - writes the facts of a run as JSON. */
 #include "report/run_json.h"
 
 void run_json(struct json *j, const struct run_facts *f)
