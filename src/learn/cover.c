@@ -15,10 +15,11 @@ static bool has_port(const struct egress_rule *r, uint16_t port)
 			return true;
 		}
 	}
-	return port == 0; /* the need is only a lookup of the host */
+	return port == 0; /* a need without a port is only a lookup of the host */
 }
 
-/* A rule for plain TCP allows every protocol over TCP. */
+/* Returns true if the rule's protocol allows that of the need. Plain TCP allows every protocol
+ * over TCP. */
 static bool carries_protocol(enum protocol rule, enum protocol need)
 {
 	return rule == need || (rule == PROTO_TCP && need != PROTO_UDP);
@@ -31,7 +32,7 @@ bool cover_rule(const struct egress_rule *r, const struct need *n)
 	       egress_name_matches(r, n->value);
 }
 
-/* Returns the part of `path` after "~", or NULL if the path is not in the home. */
+/* Returns the part of `path` after the home ("~"), or NULL if the path is not in the home. */
 static const char *in_home(const char *path, const char *home)
 {
 	if (path[0] == '~') {
@@ -88,7 +89,8 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 	case NEED_ENV:
 		return mtext_list_has(&m->env, n->value);
 	case NEED_PROGRAM:
-		return true; /* a manifest does not declare programs */
+		/* A manifest does not declare programs. */
+		return true;
 	case NEED_SYSCALL:
 		return n->profile == PROFILE_DEFAULT ? m->profile != PROFILE_STRICT
 		                                     : (int)m->profile == n->profile;

@@ -47,7 +47,7 @@ static int make_canary(char out[CANARY_BYTES], struct ssb_error *err)
 	return 0;
 }
 
-/* Locks a tree and returns its descriptor; -1 if another process has locked it. */
+/* Locks the tree and returns an fd of it. Returns -1 if another process has locked it. */
 static int lock_home(const char *top)
 {
 	auto_fd fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -81,7 +81,8 @@ int decoys_begin(const struct owner *o, struct decoys *ret, struct ssb_error *er
 	}
 	auto_fd made = file_mkdirs(home);
 	auto_fd all = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* Only one process at a time makes a tree, because a new tree is not locked yet. */
+	/* Trees are made by one process at a time: a tree that has just been made is not locked
+	 * yet, and another process would remove it. */
 	if (made < 0 || all < 0 || flock(all, LOCK_EX) != 0) {
 		return fail_home(err, "cannot make", home);
 	}
@@ -128,7 +129,7 @@ static int make_file(const char *path, const struct buf *text)
 	return text != NULL && text->len > 0 ? file_write_all(fd, text->data, text->len) : 0;
 }
 
-/* Makes a secret of the kind that its name suggests. */
+/* Makes a decoy of a secret. Its name decides the kind of its content. */
 static int make_secret(const struct decoys *d, const char *path)
 {
 	auto_buf text;
@@ -154,7 +155,7 @@ static int make_secrets(const struct decoys *d, const char *path, const char *co
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-/* Returns true if the sandbox or the kernel decides what is at this path. */
+/* Returns true if the sandbox or the kernel fills this path itself. */
 static bool is_taken(const char *path)
 {
 	return view_claimed(path, VIEW_OURS | VIEW_ITSELF);
@@ -254,8 +255,8 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 
 /* ---- contents ------------------------------------------------------------- */
 
-/* "%" is replaced by the canary. The first row that matches is used. Patterns are those of
- * fnmatch(), and match the whole path or name. */
+/* "%" in `text` is replaced by the canary. The first row whose pattern matches the whole path or
+ * name is used. Patterns are those of fnmatch(). */
 struct decoy_row {
 	const char *pattern;
 	const char *text;
@@ -312,7 +313,7 @@ static const struct {
 	{ "*/.config/chromium", NOTHING },
 };
 
-/* If the text is NULL, the variable controls programs and gets no made-up value. */
+/* If `text` is NULL, the variable controls programs and gets no made-up value. */
 static const struct decoy_row VARIABLES[] = {
 	{ "PATH", NULL },
 	{ "HOME", NULL },

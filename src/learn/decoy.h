@@ -1,11 +1,12 @@
 /* decoy.h - makes decoys: in a learning run, the skill gets them instead of the files and variables
  * that it asks for.
  *
- * The decoys are a tree of our own in the owner's state directory, which mirrors the paths that the
- * skill asks for: the decoy of ~/.aws/credentials is TOP/home/me/.aws/credentials, and the sandbox
- * shows it at the original path. A decoy of a secret looks like a secret and contains a canary: a
- * random word that exists nowhere else. Wherever the canary appears, a decoy was sent there. Other
- * decoys are empty files. What the skill writes stays in the tree, which is removed at the end. */
+ * The decoys are a tree in the owner's state directory, which has the same paths that the
+ * skill asks for: the decoy of ~/.aws/credentials is TOP/home/me/.aws/credentials, and the
+ * sandbox shows it at ~/.aws/credentials. A decoy of a secret looks like a secret and contains
+ * a canary: a random word that exists nowhere else. If the canary appears somewhere, a decoy
+ * was sent there. Other decoys are empty files. What the skill writes stays in the tree, which
+ * is removed at the end. */
 #ifndef LEARN_DECOY_H
 #define LEARN_DECOY_H
 
@@ -13,7 +14,7 @@
 #include "policy/options.h"
 
 struct decoys {
-	char *top; /* NULL: not begun */
+	char *top; /* NULL: decoys_begin() was not called */
 	int lock;  /* locks `top`, so that no other process removes it */
 	char canary[CANARY_BYTES];
 	struct stand_in *v;

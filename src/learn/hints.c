@@ -25,8 +25,8 @@ struct hint_scan {
 	struct needs *out;
 	enum text_kind kind;
 	bool python;
-	bool fenced;    /* Markdown: inside ``` */
-	bool docstring; /* Python: inside """ */
+	bool fenced;    /* in Markdown: the line is between ``` and ``` */
+	bool docstring; /* in Python: the line is between """ and """ */
 	const char *text;
 	size_t len;
 	unsigned line;
@@ -151,7 +151,7 @@ static bool take_port(const char *p, const char *end, uint16_t *port)
 	return true;
 }
 
-/* Returns true if it is a name with a dot, and not one of the sandbox's own names. */
+/* Returns true if it is a name with a dot, or an address that is not the sandbox's own. */
 static bool is_host(const char *host, enum host_kind kind)
 {
 	return kind == HOST_ADDRESS ? strncmp(host, "127.", 4) != 0 && strcmp(host, "0.0.0.0") != 0
@@ -169,7 +169,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 	while (q < end && (is_name_char(*q) || *q == '.' || *q == '-')) {
 		q++;
 	}
-	/* "user@", "{host}", "$HOST" and "*" are not names, or not whole names */
+	/* "user@", "{host}", "$HOST" and "*" are no names, or only parts of one */
 	if (q == p || q - p > 253 || (q < end && strchr("@{}$*%<", *q) != NULL) ||
 	    !take_port(q, end, &port)) {
 		return;
@@ -262,11 +262,11 @@ static void add_variable(struct hint_scan *s, const char *name)
 	}
 }
 
-/* The name of a variable follows these words, in brackets and quotes. */
+/* Words after which the name of a variable follows, in brackets and quotes. */
 static const char *const ENV_WORDS[] = { "environ",   "environ.get", "environ.setdefault", "getenv",
 	                                 "Getenv",    "LookupEnv",   "env::var",           "ENV",
 	                                 "ENV.fetch", "process.env" };
-/* The name of a program follows these words. */
+/* Words after which the name of a program follows. */
 static const char *const PROGRAM_WORDS[] = {
 	"subprocess.run",
 	"subprocess.call",
@@ -338,7 +338,7 @@ static bool is_assigned(struct hint_scan *s, const char *name, size_t n)
 
 	if (s->looked++ >= MAX_HINT_LOOKS) {
 		s->out->cut = true;
-		return true; /* the text was searched often enough */
+		return true; /* MAX_HINT_LOOKS is reached: no further search */
 	}
 	for (const char *p = s->text; (p = memmem(p, (size_t)(end - p), name, n)) != NULL; p += n) {
 		const char *before = p;
@@ -370,7 +370,7 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 			p++;
 		}
 		size_t n = (size_t)(p - from);
-		/* "${NAME:-x}" asks for a value from outside, even if the file sets it. */
+		/* "${NAME:-x}" asks for a value from outside, even if the file also sets NAME. */
 		bool asks = brace && p + 1 < end && *p == ':' && strchr("-?=+", p[1]) != NULL;
 		if (n < 2 || n > 128 || (p < end && is_name_char(*p)) ||
 		    (!asks && is_assigned(s, from, n))) {
@@ -387,8 +387,8 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* Finds "~/..." in quotes. If the rest of the line looks like code that writes, the path is a need
- * to write. */
+/* Finds "~/..." in quotes. The path is a need to write if the line has words of code that
+ * writes. */
 static void find_paths(struct hint_scan *s, const char *line, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
@@ -429,7 +429,8 @@ static bool begins_with(const char *p, const char *end, const char *with)
 	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
 }
 
-/* Returns true if the line is text and not code. Also remembers where code begins and ends. */
+/* Returns true if the line is text and not code. Also sets `fenced` and `docstring` for the lines
+ * after it. */
 static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 {
 	const char *p = line;

@@ -22,7 +22,7 @@ struct hint_walk {
 	bool nomem;
 };
 
-/* Returns true for directories that contain code of others, or the output of programs. */
+/* Returns true for directories with code of other authors, or with files that programs made. */
 static bool is_left_out(const char *name)
 {
 	static const char *const NAMES[] = { ".git", "node_modules", "__pycache__", ".venv",

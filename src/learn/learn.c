@@ -22,8 +22,8 @@
 #include "policy/view.h"
 #include "sandbox/sandbox.h"
 
-/* Ports at which the broker listens from the first round. The observer sees connections to other
- * ports, and the broker listens there in the next round. */
+/* Ports at which the broker listens from the first round. If the skill connects to another
+ * port, the observer sees it, and the broker listens at this port in the next round. */
 static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
 
 static void learner_done(struct learner *t)
@@ -54,7 +54,7 @@ static bool has_variable(const struct learner *t, const char *name)
 	return false;
 }
 
-/* Gives the variable a made-up value, or none. The caller's own value is never passed. */
+/* Gives the variable a made-up value, or none. The skill never gets the caller's value. */
 static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
 {
 	auto_buf pair;
@@ -101,8 +101,8 @@ static int give_real(struct learner *t, const struct need *n, struct ssb_error *
 	return ssb_options_set(t->s->options, SSB_OPT_NET, host, err);
 }
 
-/* Returns true if the owner may give the real thing. This is never true for a secret or for
- * anything to write. */
+/* Returns true if the owner may answer LEARN_REAL. This is never so for a secret, or for anything
+ * to write. */
 static bool can_be_real(const struct learner *t, const struct need *n)
 {
 	auto_free char *path = path_expand(t->s->owner, n->value);
@@ -130,7 +130,8 @@ static int hear_port(struct learner *t, uint16_t port)
 	return 0;
 }
 
-/* A need that the owner refuses is proposed only as a comment, with this reason. */
+/* Called if the owner answered LEARN_NO: the need is proposed only as a comment, with this
+ * reason. */
 static int decline_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	char *why = strdup("you said no to it during learn");
@@ -146,7 +147,9 @@ static int decline_need(struct learner *t, struct need *n, struct ssb_error *err
 static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 {
 	if (n->vain) {
-		return 0; /* a stand-in would not help; a writable one would hide sockets */
+		/* A stand-in would not help, and a writable one would hide sockets that are
+		 * there. */
+		return 0;
 	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);
@@ -313,8 +316,9 @@ static int give_declared(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Only the skill's files show which variables it needs, because reading the environment cannot be
- * observed. Other needs are seen when the skill runs. */
+/* Gives values to the variables that the skill's files mention. Only the files show which
+ * variables it needs, because reading the environment cannot be observed. Other needs are seen
+ * when the skill runs. */
 static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
 	if (hints_scan(t->s->dir, hints, err) != 0 ||
@@ -341,8 +345,8 @@ static void asks_freep(struct asks **a)
 	asks_free(*a);
 }
 
-/* *ret is true if the path is not a secret by its name, and a manifest would get it without asking
- * the owner. */
+/* *ret is true if the path may be shown: its name is not that of a secret, and a manifest would
+ * get it without asking the owner. */
 static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
                         struct ssb_error *err)
 {
@@ -382,7 +386,7 @@ static int give_arguments(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* If the script was guessed, each round names it explicitly. */
+/* Names the script explicitly for all rounds, if it was guessed. */
 static int name_entry(struct learner *t, struct ssb_error *err)
 {
 	const struct skill_found *base = &t->l->base;

@@ -1,10 +1,10 @@
 /* learn.h - runs a skill with decoys, again and again, until it asks for nothing new.
  *
- * Each round is a separate recorded run. Everything that the skill asked for (needs.h) has a
- * stand-in in the next round, so that the skill gets further: when it finds the key that it looks
- * for, it asks for the host that the key is for. The skill sees only those files of the owner that
- * the owner names, and writes nothing outside the decoys. Nothing leaves the machine unless the
- * owner allows it. */
+ * Each round is a separate recorded run. Everything that the skill asked for in a round
+ * (needs.h) has a stand-in in the next round, so that the skill gets further: when it finds
+ * the key that it looks for, it asks for the host where it uses the key. The skill sees only
+ * those files of the owner that the owner names, and writes nothing outside the decoys.
+ * Nothing leaves the machine unless the owner allows it. */
 #ifndef LEARN_LEARN_H
 #define LEARN_LEARN_H
 
@@ -27,15 +27,17 @@ struct learn_round {
 	const char *output; /* the skill's output to both streams, at most MAX_LEARN_OUTPUT */
 	size_t output_len;
 	bool output_cut;
-	bool canary; /* the output contains a decoy's content */
+	bool canary; /* the output contains the content of a decoy */
 };
 
 struct learn_setup {
 	const struct owner *owner;
-	const char *dir;             /* real, absolute */
-	char *const *args;           /* may be NULL */
-	struct ssb_options *options; /* the owner's options; learn() adds stand-ins and answers */
-	bool connect;                /* connect to public hosts for real */
+	const char *dir;   /* real, absolute */
+	char *const *args; /* may be NULL */
+	/* The owner's options. learn() adds the stand-ins, and what the answers of the owner
+	 * allow. */
+	struct ssb_options *options;
+	bool connect; /* connect to public hosts, instead of refusing every connection */
 	/* Called after each round, including the last. */
 	void (*told)(void *arg, const struct learn_round *r);
 	/* Asks the owner about each new need; NULL: every answer is LEARN_DECOY. */
@@ -47,8 +49,8 @@ struct learned {
 	struct skill_found base; /* the skill, with its manifest before learning */
 	struct needs needs;      /* what the skill tried, and variables that its files mention */
 	unsigned rounds;
-	bool settled;    /* the last round showed nothing new */
-	bool canceled;   /* the owner ended learning */
+	bool settled;    /* the last round showed no new need */
+	bool canceled;   /* the owner ended the learning early */
 	int exit_status; /* exit status of the skill in the last round */
 };
 

@@ -8,12 +8,13 @@
 
 struct learner {
 	const struct learn_setup *s;
-	char *const *args; /* the arguments of the setup, or `entry` */
+	char *const *args; /* learn_setup.args, or `entry` */
 	char *entry[2];    /* the script that was found in a directory without a manifest */
 	struct learned *l;
 	struct decoys decoys;
 	struct string_list variables; /* names of variables that have a value */
-	struct needs barred; /* needs that are never proposed, even if other rounds seem harmless */
+	/* Needs that are never proposed, even if later rounds show the same needs as harmless. */
+	struct needs barred;
 	size_t *fresh;
 	size_t n_fresh;
 };

@@ -8,7 +8,8 @@
 
 static char SEEN[] = "seen by learn";
 
-/* Returns true for a variable that we set, and for a host that is only in a made-up value. */
+/* Returns true for a need that learning itself caused: a variable that it set, or a host that
+ * only a made-up value names. */
 static bool is_ours(const struct need *n)
 {
 	size_t len = strlen(n->value);
@@ -17,14 +18,14 @@ static bool is_ours(const struct need *n)
 	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
 }
 
-/* Returns true for a name that was looked up, and to which the skill did not connect. */
+/* Returns true if the need is only the lookup of a name, without a connection. */
 static bool is_mere_question(const struct need *n)
 {
 	return n->kind == NEED_NETWORK && n->port == 0;
 }
 
-/* Returns true for a lookup of a name to which the skill then connected: the need for the
- * connection replaces it. */
+/* Returns true if the need is the lookup of a name to which the skill then connected. The need
+ * for the connection replaces it. */
 static bool is_less(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; is_mere_question(n) && i < s->n; i++) {
@@ -42,7 +43,7 @@ static bool is_same(const struct need *a, const struct need *b)
 	       strcmp(a->value, b->value) == 0;
 }
 
-/* Returns true if the skill tried it before. */
+/* Returns true if the skill tried this in an earlier round. */
 static bool was_tried(const struct needs *s, const struct need *n)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -54,8 +55,8 @@ static bool was_tried(const struct needs *s, const struct need *n)
 	return false;
 }
 
-/* A host that is barred on one port is barred there in every protocol. A host that is barred
- * without a port is not proposed at all. */
+/* Returns true if `barred` forbids to propose `n`. A host that is barred on one port is barred on
+ * this port in every protocol. A host that is barred without a port is never proposed. */
 static bool bars_need(const struct need *barred, const struct need *n)
 {
 	return barred->kind == n->kind && strcmp(barred->value, n->value) == 0 &&
@@ -106,7 +107,7 @@ static int take_need(struct learner *t, const struct need *n)
 	struct need copy = *n;
 
 	copy.danger = danger_of(t, n);
-	copy.why = SEEN; /* always the same, so that two proposals differ only in their needs */
+	copy.why = SEEN; /* a constant, so that two proposals differ only in their needs */
 	return needs_add(&t->l->needs, &copy);
 }
 

@@ -58,7 +58,8 @@ static int compare_needs(const struct need *a, const struct need *b)
 	return a->protocol == b->protocol ? 0 : a->protocol < b->protocol ? -1 : 1;
 }
 
-/* Finds the place of the need in the order. Returns true if the need is there already. */
+/* Finds the place of the need in the sorted array. Returns true if an equal need is there
+ * already. */
 static bool find_need(const struct needs *s, const struct need *n, size_t *ret_at)
 {
 	size_t low = 0;
@@ -111,7 +112,7 @@ static int merge_need(struct need *into, const struct need *n)
 	if (into->hint && !n->hint && !replace_text(&into->why, n->why)) {
 		return -1;
 	}
-	/* A host that got a decoy's content stays marked, whatever else was sent to it. */
+	/* A host that got a decoy's content stays a thief, whatever else was sent to it. */
 	if (n->thief || (n->danger == NULL && !into->thief)) {
 		char *danger = (char *)(uintptr_t)into->danger;
 		if (!replace_text(&danger, n->danger)) {
@@ -142,7 +143,7 @@ static int insert_need(struct needs *s, size_t at, const struct need *n)
 	copy.why = n->why != NULL ? strdup(n->why) : NULL;
 	copy.danger = n->danger != NULL ? strdup(n->danger) : NULL;
 	copy.count = times_seen(n);
-	/* The array has room for 16, 32, 64, ... needs. */
+	/* The room of the array is 16, 32, 64, ... so it is full at these numbers. */
 	bool full = s->n == 0 || (s->n >= 16 && (s->n & (s->n - 1)) == 0);
 	size_t room = s->n == 0 ? 16 : 2 * s->n;
 	struct need *v = full ? realloc(s->v, room * sizeof(*v)) : s->v;

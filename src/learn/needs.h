@@ -26,13 +26,13 @@ struct need {
 	bool denied;        /* the need was tried and refused at least once */
 	bool hint;          /* the need was not tried: only the files mention it */
 	bool aimed;         /* NEED_NETWORK: only a datagram socket was connected */
-	bool thief;         /* NEED_NETWORK: a decoy's content was sent to the host at least once */
-	bool vain;          /* a path; no grant would allow the attempt */
-	bool missing;       /* a path that does not exist for the owner (needs_weigh()) */
-	bool in_small_dir;  /* a path; its directory may be proposed instead (needs_weigh()) */
+	bool thief;         /* NEED_NETWORK: the host got a decoy's content at least once */
+	bool vain;          /* of a path: no grant would allow the attempt */
+	bool missing;       /* of a path: it does not exist for the owner (needs_weigh()) */
+	bool in_small_dir;  /* of a path: its directory may be proposed instead (needs_weigh()) */
 	uint64_t count;     /* how often it was tried; 0 counts as 1 */
-	char *why;          /* the first reason: "run 01HX…", "scripts/fetch.py:12" */
-	const char *danger; /* why the need becomes only a comment; NULL: not dangerous */
+	char *why;          /* where it was first seen: "run 01HX…", "scripts/fetch.py:12" */
+	const char *danger; /* why the need is proposed only as a comment; NULL: not dangerous */
 };
 
 struct needs {
@@ -43,17 +43,17 @@ struct needs {
 	char *home;    /* the path that "~" means; NULL: not known yet */
 };
 
-/* Adds a copy, or merges it with an equal need. When needs are merged, an attempt replaces a hint.
- * If one of the two is not dangerous, the result is not dangerous; but a host that got a decoy's
- * content (`thief`) always stays dangerous. Returns -1 if out of memory. */
+/* Adds a copy, or merges it with an equal need. When needs are merged, an attempt replaces a
+ * hint. The result is dangerous only if both are. But a host that got a decoy's content
+ * (`thief`) always stays dangerous. Returns -1 if out of memory. */
 int needs_add(struct needs *s, const struct need *n);
 void needs_done(struct needs *s);
 /* Drops needs with `aimed` if the same port of the host was also tried by TCP: resolvers connect
  * datagram sockets only to sort the addresses of a host. */
 void needs_drop_aimed(struct needs *s);
 
-/* Marks the needs as dangerous that a plan of this owner would refuse, and secrets that are not the
- * skill's own. `skill_dir` may be NULL. */
+/* Marks needs as dangerous: those that a plan of this owner would refuse, and secrets that do not
+ * belong to the skill. `skill_dir` may be NULL. */
 int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
                 struct ssb_error *err);
 
@@ -64,21 +64,21 @@ int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
 #define PROPOSE_EXCESS   8
 
 /* Finds out which paths exist, and which directories may be proposed instead of their files. A
- * directory may not be proposed if a plan would refuse it or if it contains much else. Must be
- * called after all needs were added. */
+ * directory may not be proposed if a plan would refuse it, or if it contains too many other
+ * files. Must be called after all needs were added. */
 int needs_weigh(const struct owner *o, const char *skill_dir, struct needs *s,
                 struct ssb_error *err);
-/* Returns the number of needs of the same kind in the same directory, including `n`. Counts only
- * needs that are not dangerous and whose path exists. */
+/* Returns how many files of n's directory are needed in the same way (read or write), including
+ * `n`. Counts only needs that are not dangerous and whose path exists. */
 size_t needs_siblings(const struct needs *s, const struct need *n);
 
-/* Adds the needs of one recorded run, and judges them; `word` is as in run_file_open(). Paths that
- * every sandbox shows, the skill's own directory, /tmp and its private home are not needs. There is
- * one exception: a file that the skill did not find in its home, but that exists in the owner's
- * home, is a need. A damaged record is an error. */
+/* Adds the needs of one recorded run, and judges them; `word` is as in run_file_open(). These
+ * are not needs: paths that every sandbox shows, the skill's own directory, /tmp, and the
+ * skill's private home. There is one exception: a file that the skill did not find in its
+ * home, but that exists in the owner's home, is a need. A damaged record is an error. */
 int needs_from_run(const struct owner *o, const char *word, struct needs *inout,
                    struct ssb_error *err);
-/* The same for an open record (borrowed). `why` is where the needs were seen. */
+/* Like needs_from_run(), for an open record (borrowed). `why` says where the needs were seen. */
 int needs_from_record(const struct owner *o, int fd, const char *why, struct needs *inout,
                       struct ssb_error *err);
 /* Lists the ids of the recorded runs of the skill in `dir`, newest first; *ret is new. If `whole`
@@ -90,8 +90,8 @@ int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct str
 /* Adds hints from the skill's text files, without running them: hosts of URLs, names of variables,
  * programs. */
 int hints_scan(const char *dir, struct needs *inout, struct ssb_error *err);
-/* The same for the text of one file. The name of the file decides how the text is read. Returns -1
- * if out of memory. */
+/* Like hints_scan(), for the text of one file. The name of the file decides how the text is
+ * read. Returns -1 if out of memory. */
 int hints_text(const char *file, const char *text, size_t len, struct needs *inout);
 
 /* Writes "read ~/notes" or "connect to api.example.com:443 (tls)", made visible. */

@@ -1,8 +1,8 @@
 /* patch.c - removes lines from a manifest, as a unified diff.
  *
- * The text is cut at the places that the parser gives. The result is parsed again and compared with
- * what should remain: a form of YAML that this file does not expect leads to a longer patch, never
- * to a wrong one. */
+ * The lines are removed at the places that the parser gives. The result is parsed again, and
+ * compared with the manifest that should remain. If the code here does not expect a form of
+ * YAML, the patch is longer, but never wrong. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static bool is_blank(const struct patch_line *l)
 	return n == l->len || l->p[n] == '\n' || l->p[n] == '\r' || l->p[n] == '#';
 }
 
-/* Returns true if the first character of the line is the dash of an item. */
+/* Returns true if the line begins with the dash of an item. */
 static bool is_item(const struct patch_line *l)
 {
 	size_t n = indent_of(l);
@@ -79,7 +79,8 @@ static bool is_item(const struct patch_line *l)
 	return n + 1 < l->len && l->p[n] == '-' && (l->p[n + 1] == ' ' || l->p[n + 1] == '\n');
 }
 
-/* Returns the new text of a line, which the caller may change. NULL: out of memory. */
+/* Returns the new text of the line, which the caller may change. If there is none yet, it is a
+ * copy of the old text. NULL: out of memory. */
 static char *line_text(struct cut *c, size_t at)
 {
 	struct patch_line *l = &c->v[at];
@@ -95,7 +96,7 @@ static char *line_text(struct cut *c, size_t at)
 
 static void put_empty(struct cut *c, size_t item);
 
-/* Removes the lines of the item that begins at `at`, with the comments between them. */
+/* Removes the lines of the item that begins at line `at`, including comments within the item. */
 static void remove_lines(struct cut *c, size_t at)
 {
 	size_t dash = indent_of(&c->v[at]);
@@ -125,7 +126,7 @@ static void put_empty(struct cut *c, size_t item)
 	for (size_t i = item + 1; i < c->n && (is_blank(&c->v[i]) || indent_of(&c->v[i]) >= dash);
 	     i++) {
 		if (!is_blank(&c->v[i]) && indent_of(&c->v[i]) == dash && !is_item(&c->v[i])) {
-			break; /* the next key begins; items may have the same indentation */
+			break; /* the next key begins: items may be indented like their key */
 		}
 		if (is_item(&c->v[i]) && indent_of(&c->v[i]) == dash && !c->v[i].gone) {
 			return;
@@ -178,7 +179,7 @@ static size_t token_end(const char *s, size_t at)
 	return at;
 }
 
-/* Removes an item with its comma. */
+/* Removes an item and one comma beside it. */
 static void remove_token(char *s, size_t from)
 {
 	size_t end = token_end(s, from);
@@ -228,7 +229,7 @@ static void remove_text(struct cut *c, unsigned line, unsigned col)
 
 /* ---- rules ------------------------------------------------------------------------------ */
 
-/* Returns the line with the dash of the rule that has this domain, or c->n if there is none. */
+/* Returns the line that has the dash of the rule with this domain, or c->n if there is none. */
 static size_t rule_line(const struct cut *c, const struct mtext *domain)
 {
 	for (size_t i = domain->line; i > 0 && i <= c->n; i--) {
@@ -372,7 +373,8 @@ static void put_line(struct buf *out, const struct diff_line *l)
 	}
 }
 
-/* Writes one hunk, with the lines around it. */
+/* Writes one hunk of the diff. The range from `from` to `to` includes the unchanged lines around
+ * the change. */
 static void put_hunk(struct buf *out, const struct diff_line *v, size_t from, size_t to, size_t old,
                      size_t new)
 {
@@ -437,7 +439,7 @@ static size_t list_lines(const struct cut *c, struct diff_line *v)
 	return n;
 }
 
-/* Replaces the whole text. */
+/* Writes a diff that replaces the whole text. */
 static int put_whole(struct buf *out, const struct cut *c, const struct manifest *rest)
 {
 	AUTO(cut_done) struct cut new = { 0 };

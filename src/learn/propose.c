@@ -19,7 +19,7 @@ struct proposal {
 	const char *why[WRITE_ENV + 1][MAX_LIST_ITEMS];
 	struct write_aside asides[WRITE_LISTS * (MAX_PROPOSED_NOTE + 1)];
 	size_t n_asides;
-	size_t left[WRITE_LISTS]; /* comments for which there was no room */
+	size_t left[WRITE_LISTS]; /* per list: comments for which there was no room */
 	char **owned;
 	size_t n_owned;
 	bool nomem;
@@ -49,7 +49,7 @@ static void proposal_freep(struct proposal **d)
 	proposal_free(*d);
 }
 
-/* Takes `s`, and returns it for use in the manifest. NULL: out of memory. */
+/* Takes `s`, stores it in d->owned, and returns it. NULL: out of memory. */
 static char *keep_text(struct proposal *d, char *s)
 {
 	char **v = s != NULL ? realloc(d->owned, (d->n_owned + 1) * sizeof(*v)) : NULL;
@@ -94,7 +94,7 @@ static char *aside_text(const struct need *n)
 	return len < 0 ? NULL : text;
 }
 
-/* Adds a comment such as "run 0a1b2c3d: it holds SSH keys". */
+/* Adds a comment for a need that is not proposed, such as "run 0a1b2c3d: it holds SSH keys". */
 static void set_aside(struct proposal *d, const struct need *n, const char *reason)
 {
 	enum write_list list = list_of(n);
@@ -139,8 +139,8 @@ static void tell_left(struct proposal *d)
 
 /* ---- the base --------------------------------------------------------------------- */
 
-/* Returns the place of the declaration, or only "declared before" if the proposal replaces that
- * file. */
+/* Returns where the line was declared, as FILE:LINE. Returns only "declared before" if the
+ * proposal replaces this file. */
 static const char *why_declared(struct proposal *d, const struct mtext *at)
 {
 	char *text = NULL;
@@ -219,7 +219,8 @@ static bool is_covered(const struct proposal *d, const struct need *n)
 
 /* ---- files and variables ------------------------------------------------------------ */
 
-/* If there is no room, add_rest() writes a comment at the end. */
+/* Adds an item to a list of the manifest. If the list is full, add_rest() adds a comment about
+ * the rest at the end. */
 static void add_item(struct proposal *d, struct mtext_list *l, const struct need *n, char *value,
                      const char *why)
 {
@@ -258,14 +259,15 @@ static void add_shared(struct proposal *d, struct mtext_list *l, const struct ne
 	}
 }
 
-/* Returns true for a read of a file that does not exist: it needs no grant. */
+/* Returns true for a read of a file that does not exist. It needs no grant. */
 static bool is_vain(const struct need *n)
 {
 	return n->kind == NEED_READ && n->missing;
 }
 
-/* Adds paths in their order, so that a directory comes before its files. Directories that are
- * proposed instead of their files come first, because they may contain earlier paths. */
+/* Adds paths in alphabetical order, so that a directory comes before its files. Directories that
+ * are proposed instead of their files are added first, because they may contain paths that come
+ * before them. */
 static void add_paths(struct proposal *d, enum need_kind kind)
 {
 	struct mtext_list *l = kind == NEED_WRITE ? &d->m.write : &d->m.read;
@@ -287,7 +289,7 @@ static void add_paths(struct proposal *d, enum need_kind kind)
 	}
 }
 
-/* Drops lines if another line covers the same thing. */
+/* Drops each line that another line covers. */
 static void drop_held(struct proposal *d, struct mtext_list *l, enum write_list list, size_t from)
 {
 	size_t kept = from;
@@ -417,7 +419,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 	if (!begin_draft(d, base)) {
 		return -1;
 	}
-	add_paths(d, NEED_WRITE); /* first, because a grant to write also allows reading */
+	add_paths(d, NEED_WRITE); /* writes first, because a grant to write also allows reading */
 	drop_held(d, &d->m.write, WRITE_WRITE, base->write.n);
 	add_paths(d, NEED_READ);
 	drop_held(d, &d->m.read, WRITE_READ, base->read.n);

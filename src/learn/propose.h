@@ -8,9 +8,9 @@
 #include "manifest/manifest.h"
 
 /* Appends a text that manifest_parse() accepts. Everything in `base` is kept (name, version,
- * description, entrypoint, limits, declarations), and needs that it covers are not added again.
- * `head` (may be NULL) becomes the first lines of the file. -1: out of memory, or more than a
- * manifest can contain. */
+ * description, entrypoint, limits, declarations), and needs that `base` covers are not added
+ * again. `head` (may be NULL) becomes the first lines of the file. -1: out of memory, or more
+ * than a manifest can contain. */
 int propose_manifest(const struct manifest *base, const struct needs *n, const char *head,
                      struct buf *out);
 

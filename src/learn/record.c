@@ -1,8 +1,9 @@
 /* record.c - makes needs from the lines of a record.
  *
- * The record is read twice: first for later lines that say something about earlier ones (how often
- * a line was repeated, which names the addresses in the sandbox stand for), then line by line. All
- * of it may be forged; the needs are judged like any request. */
+ * The record is read twice. The first pass collects lines that explain other lines: how often
+ * a line was repeated, and which name an address in the sandbox stands for. The second pass
+ * takes the needs, line by line. All lines may be forged, so the needs are judged like any
+ * request. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void *grow_array(struct record_reading *r, void *v, size_t n, size_t max,
 		r->out->cut = true;
 		return NULL;
 	}
-	if ((n & (n - 1)) != 0) { /* the array is full only at a power of two */
+	if ((n & (n - 1)) != 0) { /* the room doubles, so it is full only at a power of two */
 		return *(void **)v;
 	}
 	void *more = realloc(*(void **)v, (n == 0 ? 1 : 2 * n) * size);
@@ -130,7 +131,7 @@ static int by_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Merges the repeats of the same line. */
+/* Merges the entries of r->repeats that are about the same line. */
 static void sort_repeats(struct record_reading *r)
 {
 	size_t n = 0;
@@ -327,7 +328,8 @@ static const char *skill_of(const struct line *l)
 	return dir;
 }
 
-/* If the plan was too large for its line, the path of the manifest shows the directory. */
+/* Returns true if the run is of the skill in `dir`. If the plan was too large for its line, the
+ * path of the manifest shows the directory. */
 static bool is_run_of(const struct line *l, const char *dir)
 {
 	const char *skill = skill_of(l);

@@ -27,14 +27,14 @@ static void add_need(struct record_reading *r, const struct line *l, struct need
 	r->nomem |= needs_add(r->out, n) != 0;
 }
 
-/* Returns why something must never be granted, or NULL if it may be granted. */
+/* Returns why a need with this reason must never be granted, or NULL if it may be granted. */
 static const char *danger_of(enum reason reason)
 {
 	return reason_is_grantable(reason) ? NULL : reason_text(reason);
 }
 
-/* Returns true if no grant would help, for example for a socket. Then the remedy in the record is
- * not an option of the command line ("--read"). */
+/* Returns true if no grant would help, for example for a socket. In this case the record has a
+ * remedy that is not an option of the command line such as "--read". */
 static bool is_vain(const struct line *l)
 {
 	const char *remedy = record_text(l, "remedy");
@@ -71,7 +71,7 @@ static char *as_value(const struct record_reading *r, const char *path)
 	return asprintf(&value, "~%s%s", *rest != '\0' ? "/" : "", rest) < 0 ? NULL : value;
 }
 
-/* Returns the type of the file that the owner has there, or 0 if there is none. */
+/* Returns the type of the file that is at this path on the host, or 0 if there is none. */
 static mode_t on_host(const struct record_reading *r, const char *value)
 {
 	auto_free char *path = path_expand(r->owner, value);
@@ -98,16 +98,17 @@ static void add_path(struct record_reading *r, const struct line *l, const char 
 		n.vain = true;
 		n.danger = "no grant of this path allows what the skill tried";
 	}
-	/* A new file needs its directory, but a grant of a whole top directory such as "/srv" would
-	 * be too much. */
+	/* To make a new file, the skill needs a grant of the directory. But a grant of a whole
+	 * top directory such as "/srv" would be too much. */
 	if (denied && dir != NULL && n.danger == NULL && path_is_top(dir)) {
 		n.danger = "making a file there needs a grant of the whole directory";
 	}
 	add_need(r, l, &n);
 }
 
-/* Making or removing a name needs a grant of its directory. So does a file that does not exist yet,
- * because a grant of a missing path makes a directory. */
+/* Returns true if a grant of the directory is needed. It is needed to make or remove a name. It
+ * is also needed for a file that does not exist yet, because a grant of a missing path makes a
+ * directory. */
 static bool needs_dir(const struct record_reading *r, const struct line *l, const char *path)
 {
 	if (op_names(line_get_op(l))) {
@@ -138,8 +139,8 @@ static bool is_missed(const struct record_reading *r, const char *path)
 	return there == S_IFREG || there == S_IFDIR;
 }
 
-/* Returns true if every run of the skill may use the place without a grant. Returns false for a
- * root file system that the owner chose: another run may have none. */
+/* Returns true if every run of the skill may use the place without a grant. A root file system
+ * that the owner chose for a run is not such a place: another run may lack it. */
 static bool is_of_every_run(enum event_rule rule)
 {
 	return rule != RULE_NONE && rule != RULE_ENTRY && rule != RULE_ROOTFS;
@@ -156,9 +157,9 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		return;
 	}
 	if (denied) {
-		/* An attempt that was refused in a directory does not ask for the whole directory.
-		 * The exception is to write a file that does not exist: nothing less than the
-		 * directory would help. */
+		/* A refused attempt in a directory is a need for that path, not for the whole
+		 * directory. The exception is writing a file that does not exist: nothing less
+		 * than the directory would help. */
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
 	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
 		add_path(r, l, path, false, false, true);
@@ -204,7 +205,8 @@ static void take_network(struct record_reading *r, const struct line *l)
 	enum reason reason = line_get_reason(l);
 	int64_t port = json_integer(line_get(l, "port"), 0);
 	bool question = line_get_protocol(l) == PROTOCOL_DNS;
-	/* A datagram socket was connected: this is refused, but is not a violation. */
+	/* A datagram socket was connected to an undeclared port. This is refused, but is not a
+	 * violation. */
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
@@ -234,8 +236,8 @@ static void take_network(struct record_reading *r, const struct line *l)
 	add_need(r, l, &n);
 }
 
-/* A total counts the events of other lines a second time. So it is used only if some of these lines
- * are missing. */
+/* The total of a destination counts events that also have lines of their own. So it is used only
+ * if some of these lines are missing. */
 static void take_total(struct record_reading *r, const struct line *l)
 {
 	if (r->out->cut) {

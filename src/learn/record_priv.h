@@ -7,19 +7,19 @@
 #include "learn/needs.h"
 
 struct repeat {
-	int64_t of; /* seq of the first line */
+	int64_t of; /* `seq` of the line that was repeated */
 	uint64_t count;
 };
 
 struct shown_name {
-	char *address; /* the address of the host inside the sandbox */
+	char *address; /* the address that stands for the host inside the sandbox */
 	char *name;
 };
 
 /* A place in the sandbox that was granted. */
 struct shown_place {
 	char *target;
-	bool own; /* belongs to the skill or its interpreter: shown without a request */
+	bool own; /* of the skill itself or its interpreter: shown without a request */
 };
 
 struct record_reading {
@@ -44,7 +44,8 @@ const char *record_value(const struct json_node *n); /* the same for a node; NUL
 
 /* Returns the host that an address in the sandbox means, or NULL if it is not known. */
 const char *record_name(const struct record_reading *r, const char *address);
-/* Returns how often the event happened, including repeats that were counted later. */
+/* Returns how often the event of the line happened, including repeats that a later line
+ * counts. */
 uint64_t record_times(const struct record_reading *r, const struct line *l);
 
 /* Takes one line, which must not be a repeat or the first line. */

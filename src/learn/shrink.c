@@ -19,7 +19,8 @@ static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *
 	return true;
 }
 
-/* Returns true if the rule was used on this port. 0 means any port; then a lookup counts, too. */
+/* Returns true if a run used the rule on this port. If `port` is 0, any port counts, and so does
+ * a lookup without a connection. */
 static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -31,7 +32,7 @@ static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, 
 	return false;
 }
 
-/* If a path may be written, reading it is also a use. */
+/* Returns true if the path was used. For a path that may be written, reading it is also a use. */
 static bool is_path_used(const struct mtext *at, const struct needs *seen)
 {
 	for (size_t i = 0; i < seen->n; i++) {
@@ -70,7 +71,8 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 	return to->v != NULL;
 }
 
-/* If the record shows which ports of a rule were used, the other ports were not used. */
+/* Removes the ports of a rule that were not used. If no use of
+ * a single port was seen, keeps all ports. */
 static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struct egress_rule *to,
                          const struct needs *seen)
 {

@@ -12,13 +12,13 @@ struct unused {
 	enum need_kind kind;
 	const char *value; /* borrowed from the manifest */
 	unsigned line;
-	uint16_t port; /* unused port of a rule that is used on other ports; 0: the whole rule */
+	uint16_t port; /* an unused port of a rule that is otherwise used; 0: the whole rule */
 };
 
 struct shrink {
 	struct unused *v; /* sorted by kind, then in the order of the manifest */
 	size_t n;
-	struct manifest rest; /* the manifest without `v`; borrows all except its lists */
+	struct manifest rest; /* the manifest without `v`; owns only its lists, borrows the rest */
 };
 
 /* Finds the declarations that were not used. Records do not show whether a variable was used, so a

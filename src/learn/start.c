@@ -19,8 +19,8 @@ static int fail_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 }
 
-/* Finds the named script. If none was named, finds the first script with a usual name. Returns
- * false if there is none; *err is filled if one was named. */
+/* Finds the script that args[0] names. Without args, finds the first script with a usual name.
+ * Returns false if there is no such script; *err is filled only if args[0] named one. */
 static bool find_script(int fd, const char *dir, char *const args[], struct script *ret,
                         struct ssb_error *err)
 {

@@ -15,11 +15,12 @@
 
 #define DEEPEST 32
 
-/* The last directory that was weighed. Needs in one directory are next to each other. */
+/* What is known about the directory that was weighed last. Needs in one directory are next to
+ * each other, so it is asked for again and again. */
 struct weighing {
 	const struct owner *owner;
 	const char *skill_dir;
-	struct asks *asks; /* NULL until the first use */
+	struct asks *asks; /* NULL until it is first used */
 	enum need_kind kind;
 	char *dir;
 	bool small;
