@@ -1,4 +1,5 @@
-"""The exceptions of this package, one for each way in which a caller may react."""
+"""The exceptions of this package. Errors to which a caller may react differently have different
+exceptions."""
 from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional, Sequence
@@ -37,7 +38,7 @@ class SkillError(SkillSandboxError):
         self.type = type_
         self.message = message
         self.traceback = traceback
-        self.system = system    # True if the operating system refused a call of the skill
+        self.system = system    # True if the cause is an OSError: a system call failed
 
 
 class SkillwareParamValidationError(SkillError, ValueError):
@@ -65,17 +66,17 @@ class SkillTimeout(SkillSandboxError, TimeoutError):
 
 
 class SkillCrashed(SkillSandboxError):
-    """Instead of answering, the worker ended or violated the protocol."""
+    """The worker did not answer a call: it ended, or violated the protocol."""
 
     def __init__(self, message: str, *, exit_status: Optional[int] = None, end: str = "",
                  run_id: str = "", trace: str = "", stderr: str = "") -> None:
         super().__init__(shown(message))
         self.exit_status = exit_status
-        # how the run ended, in the sandbox's words: exited, signal, memory, ...
+        # how the run ended, as the sandbox reports it: exited, signal, memory, ...
         self.end = end
         self.run_id = run_id
         self.trace = trace      # path of the record of the run
-        self.stderr = stderr    # the end of its standard error
+        self.stderr = stderr    # the end of the worker's standard error
 
 
 class SkillNotStarted(SkillCrashed):

@@ -1,14 +1,14 @@
 """Files of the host that are passed with one call.
 
 New files cannot be mounted into a running sandbox, so their contents are sent. A file to read is
-sent as it is when the call begins. A file to write is sent back after the call has succeeded,
-and then replaces the named file in one step. A call that fails writes nothing; it also fails if
-it leaves anything but a regular file.
+sent as it is when the call begins. The skill works on its copy of a file to write. After the call
+has succeeded, the copy is sent back, and replaces the named file in one step. A call that fails
+writes nothing. A call also fails if a copy is not a regular file at its end.
 
-A skill must not use the host's permissions: if it can write the directory of such a file, it can
-put a symlink there, before or during the call. So a path is opened part by part, and a symlink
-that a skill could have made is not followed. The directory then stays open, and all later
-operations are relative to it.
+This module opens files with the host's permissions, which a skill must not be able to use: if it
+can write the directory of such a file, it can put a symlink there, before or during the call. So
+a path is opened part by part, and a symlink that a skill could have made is not followed. The
+directory then stays open, and all later operations are relative to it.
 """
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from ._wire import CHUNK, MAX_FILE, MAX_FILES, ProtocolError
 Path = Union[str, "os.PathLike[str]"]
 
 LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-MAX_LINKS = 40          # symlinks in one path
+MAX_LINKS = 40          # most symlinks in one path
 
 
 class Place(NamedTuple):
-    """The place of a file, for a judge. `directory` has device and inode of its directory."""
+    """The place of a file that a Judge decides about. `directory` is the device and the inode of
+    the file's directory."""
     mode: str                       # "r" or "w"
     path: str                       # absolute, without symlinks
     directory: Tuple[int, int]
 
 
-# Raises an exception for a place that must not be given to a skill.
+# A function that raises an exception for a place that must not be given to a skill.
 Judge = Callable[[List[Place]], None]
 
 
@@ -62,10 +63,10 @@ def _link(held: int, name: str) -> Optional[str]:
 
 
 def _is_no_skills(held: int, name: str) -> bool:
-    """True if no skill can have made this symlink. That is the case directly in /, where no skill
-    may write (/home -> /var/home); and for a symlink of root in a directory that only root can
-    write, unless this process is root, as its skills then write as root. file_follow_fixed() in
-    file.c has the same rule."""
+    """True if no skill can have made this symlink. This is so directly in /, where no skill may
+    write (/home -> /var/home). It is also so for a symlink of root in a directory that only root
+    can write, but not if this process is root: its skills then write as root, too.
+    file_follow_fixed() in file.c has the same rule."""
     if _path_of(held) == "/":
         return True
     directory, link = os.fstat(held), os.stat(name, dir_fd=held, follow_symlinks=False)
@@ -97,7 +98,7 @@ def _find(named: str, path: str) -> Tuple[int, str]:
                                   "it; name the place itself")
                 left = _names(to) + left
                 name = "/" if to.startswith("/") else "."
-            # O_NOFOLLOW: a symlink that has replaced the directory since then is not followed.
+            # O_NOFOLLOW: a symlink may have replaced the directory since it was looked at.
             before, held = held, os.open(name, LOOK | os.O_DIRECTORY, dir_fd=held)
             os.close(before)
     except BaseException:
@@ -122,8 +123,8 @@ class _File:
     def __init__(self, named: str, mode: str) -> None:
         self.named, self.mode = named, mode
         self._held, self._name = _walk(named)
-        self._file = -1                             # fd with O_PATH, used to read the file
-        self._permissions: Optional[int] = None     # of the existing file
+        self._file = -1                             # fd with O_PATH, later opened to read
+        self._permissions: Optional[int] = None     # those of the existing file
         self.content: Optional[bytes] = None
         self.result: Optional[bytearray] = None
         self._part = ""     # name of the temporary file until it replaces the file
@@ -177,7 +178,8 @@ class _File:
                 os.fchmod(fd, self._permissions)
 
     def _check_still_there(self) -> None:
-        """If the directory was replaced, the caller would look for the result elsewhere."""
+        """Raises OSError if the directory was replaced: the caller would look for the result in the
+        new one."""
         held, _ = _walk(self.named)
         try:
             now = os.fstat(held)

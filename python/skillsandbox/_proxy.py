@@ -42,9 +42,9 @@ class SkillProxy:
 
     def execute(self, params: Optional[Mapping[str, Any]] = None, *, read: Iterable[Path] = (),
                 write: Iterable[Path] = (), timeout: Optional[float] = None) -> Any:
-        """Returns the result of the skill's execute(). The files in `read` and `write` are passed
-        with the call: in parameters that are one of these names, the skill gets the path of its
-        copy."""
+        """Returns the result of the skill's execute(). Copies of the files in `read` and `write`
+        are passed with the call. If a parameter is the name of one of them, the skill gets the
+        path of the copy instead."""
         return self._call("execute", params, read, write, timeout)
 
     async def aexecute(self, params: Optional[Mapping[str, Any]] = None, *,
@@ -107,7 +107,7 @@ class SkillProxy:
 
 
 def _json_ready(value: Any) -> Any:
-    """Converts paths in the parameters to texts."""
+    """Returns the parameters with paths as texts, so that they can be sent as JSON."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, dict):
@@ -118,7 +118,8 @@ def _json_ready(value: Any) -> Any:
 
 
 def proxy_class(skill: Skill, make: MakeWorker, name: Optional[str]) -> Type[SkillProxy]:
-    """Without `name`, the worker finds the class."""
+    """Makes the class that stands for the skill's class `name`. None: the worker chooses the
+    class."""
     shown = name or (skill.classes[0] if skill.classes else "Skill")
     return type(shown, (SkillProxy,), {"_skill": skill, "_make": staticmethod(make),
                                        "_class_name": name, "__module__": "skill_module"})

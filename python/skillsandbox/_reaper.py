@@ -2,7 +2,7 @@
 
 Most workers end when their standard input is closed, but not while the skill is busy. So each
 host has one small process that knows the pids of its workers. When the host ends, in whatever
-way, the pipe to that process is closed, and it ends the remaining workers.
+way, the pipe to the small process is closed, and it ends the workers that are left.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ for pid in $all; do kill -TERM "$pid"; kill -INT "$pid"; done 2>/dev/null"""
 
 class Reaper:
     def __init__(self) -> None:
-        # Reentrant, as a garbage collection within add() or remove() may end a worker.
+        # Reentrant: during add() or remove(), a garbage collection may end a worker, which calls
+        # remove() again.
         self._lock = threading.RLock()
         self._pipe: Optional[IO[bytes]] = None
         self._owner = 0
@@ -31,7 +32,7 @@ class Reaper:
     def add(self, pid: int) -> None:
         """Call this after starting a process."""
         with self._lock:
-            # also true after a fork: each process needs its own reaper
+            # this is also so after a fork: each process needs its own reaper
             if self._owner != os.getpid():
                 self._begin()
             self._say(f"+ {pid}\n")
@@ -48,7 +49,7 @@ class Reaper:
                                    start_new_session=True, bufsize=0, cwd="/")
         self._pipe = cast(IO[bytes], process.stdin)
         self._owner = os.getpid()
-        process.returncode = 0  # never waited for: it runs as long as this process
+        process.returncode = 0  # nothing waits for it: it runs as long as this process
 
     def _say(self, line: str) -> None:
         try:

@@ -13,11 +13,12 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from . import _yaml
 from ._errors import SkillManifestError, SkillNotFound
 
-MAX_TEXT = 256 * 1024       # bytes of each file that is read here
+MAX_TEXT = 256 * 1024       # most bytes of a file that is read here
 MAX_PARENTS = 6
 MAX_HASHED = 20000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
-# Hostile text is not given to a Python parser: a class is a line that begins with "class".
+# Finds classes in skill.py without a Python parser, because the text is hostile: a class is a line
+# that begins with "class".
 CLASS = re.compile(r"^class[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]*(\([^)\n]*\))?", re.MULTILINE)
 
 PathOrId = Union[str, "os.PathLike[str]"]

@@ -6,7 +6,7 @@ import threading
 from typing import IO
 
 KEPT = 64 * 1024
-LONGEST = 4096          # bytes of a line in the log
+LONGEST = 4096          # most bytes of a line in the log
 LOG = logging.getLogger("skillsandbox.skill")
 
 
@@ -17,7 +17,8 @@ def visible(text: str) -> str:
 
 
 class Stderr:
-    """A thread reads the stream, so a worker never blocks when it writes."""
+    """The standard error of one worker. A thread reads it, so the worker never blocks when it
+    writes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -39,9 +40,9 @@ class Stderr:
         return not self._thread.is_alive()
 
     def join(self) -> None:
-        """Call this after the process has ended. The wait is limited, as children of the process
-        may still have the pipe open. A garbage collection may call this in the reading thread
-        itself, which must not wait."""
+        """Waits until all output was read. Call this after the process has ended. The wait is
+        limited, because children of the process may still have the pipe open. A garbage
+        collection may call this in the reading thread itself, which must not wait."""
         if self._thread is not threading.current_thread():
             self._thread.join(1.0)
 

@@ -13,16 +13,17 @@ import select
 import time
 from typing import Any, Dict, List, Optional
 
-MAX_LINE = 16 * 1024 * 1024     # bytes of a request, and of an answer
-MAX_DIGITS = 400                # of one number
-# how often [ { , : may be in a line, outside its texts: this limits the number of its values
+MAX_LINE = 16 * 1024 * 1024     # most bytes of a request, and of an answer
+MAX_DIGITS = 400                # most digits of one number
+# how many of the marks [ { , : a line may have outside of its texts. This limits the number of
+# values in the line.
 MAX_MARKS = 1000 * 1000
 CHUNK = 512 * 1024              # bytes of a file in one line
 MAX_FILE = 64 * 1024 * 1024     # bytes of one file, in each direction
 MAX_FILES = 32                  # files of one call
 MAX_WAIT = 3600.0               # seconds of one poll(); a call may take longer
 
-TEXT = re.compile(rb'"[^"]*"?')     # a text in a line without escapes
+TEXT = re.compile(rb'"[^"]*"?')     # a text, if the line has no escapes
 
 
 class ProtocolError(Exception):
@@ -52,13 +53,13 @@ def _marks(line: bytes, *where: int) -> int:
 
 
 def _check_marks(line: bytes) -> None:
-    """Refuses a line with too many values, as each value costs the host many times its bytes. Marks
-    inside texts do not count; finding the texts is slow, so that is done only if all marks are
-    too many."""
+    """Refuses a line with too many values: in memory, a value takes many times its bytes in the
+    line. Marks inside texts do not count. It is slow to find the texts, so this is done only if
+    the line has too many marks in all."""
     marks = _marks(line)
     if marks <= MAX_MARKS:
         return
-    # Without escapes, a text ends at the next quote. Between two texts there is at least one mark.
+    # Without escapes, a text ends at the next quote. Two texts have at least one mark between them.
     plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
     if plain.count(b'"') <= 2 * MAX_MARKS:
         marks -= sum(_marks(plain, *text.span()) for text in TEXT.finditer(plain))
@@ -91,7 +92,8 @@ def encode(value: Dict[str, Any]) -> bytes:
 
 
 class Channel:
-    """Two pipes, which it owns. Only one thread may use it at a time."""
+    """The two pipes to and from a worker, which this object owns. Only one thread may use it at a
+    time."""
 
     def __init__(self, to_worker: int, from_worker: int) -> None:
         self._out, self._in = to_worker, from_worker
@@ -115,7 +117,7 @@ class Channel:
             self._move(deadline)
 
     def quiet(self) -> bool:
-        """True if the worker has sent nothing without a request."""
+        """True if the worker has sent nothing that was not requested."""
         return not self._got
 
     def close(self) -> None:

@@ -17,14 +17,14 @@ import os
 import re
 import sys
 
-# Modules that not every skill needs are imported where they are used, because each start pays for
-# them.
+# Modules that not every skill needs are imported where they are used, because each import makes
+# the start slower.
 
 PROTOCOL = 1
 CHUNK = 512 * 1024              # bytes of a file in one line
-MAX_DATA = 64 * 1024 * 1024     # bytes of data/ that are copied
-MAX_TEXT = 16 * 1024            # of a message, and of a traceback
-MODULE = "skill_module"         # as the original loader names it
+MAX_DATA = 64 * 1024 * 1024     # most bytes of data/ that are copied
+MAX_TEXT = 16 * 1024            # most bytes of a message, and of a traceback
+MODULE = "skill_module"         # the name that Skillware's own loader uses
 MODES = ("--once", "--serve")
 
 
@@ -42,7 +42,7 @@ def _is(kind, value):
             "integer": number and float(value).is_integer()}.get(kind, True)
 
 
-# Keyword -> (types of the values that it applies to, check).
+# Keyword of JSON Schema -> (types of the values to which it applies, check).
 CHECKS = {
     "enum": (object, lambda v, a: v in a),
     "const": (object, lambda v, a: v == a),
@@ -179,9 +179,9 @@ def tree_size(top):
 
 
 def at_home(skill_dir):
-    """Returns the directory from which the skill runs. If the skill has a data/ that it cannot
-    write, that is a new directory with copies of data/ and of the files beside it, and with
-    symlinks to the other entries."""
+    """Returns the directory from which the skill runs. Usually this is `skill_dir`. If the skill
+    has a data/ that it cannot write, it is a new directory with copies of data/ and of the files
+    beside data/, and with symlinks to the other entries."""
     data = os.path.join(skill_dir, "data")
     if not os.path.isdir(data) or os.access(data, os.W_OK):
         return skill_dir
@@ -240,7 +240,7 @@ class Skill:
         BaseSkill._declared = manifest
         BaseSkill._file = os.path.join(skill_dir, "manifest.yaml")
         skill_dir = at_home(skill_dir)
-        self.loop = None    # one event loop for all calls, created when it is first needed
+        self.loop = None    # the event loop of all calls; created when the first call needs it
         self.declared = manifest
         cls = find_class(load_module(skill_dir), base, name)
         self.name = cls.__name__
@@ -297,8 +297,9 @@ def each_text(value, change):
 
 
 class Files:
-    """Copies of the caller's files in a private directory. Parameters with the caller's name of a
-    file are replaced by the path of its copy, and the result is changed back."""
+    """Copies of the caller's files in a private directory. If a parameter is the name that the
+    caller gave to a file, it is replaced by the path of the copy. In the result, such a path is
+    replaced by the name again."""
 
     def __init__(self, listed, inp):
         import base64
@@ -397,8 +398,9 @@ def attempt(call, *args):
 
 
 def take_streams():
-    """Returns the streams of the protocol. After that, the skill and its children print to standard
-    error and read an empty input."""
+    """Returns the streams of the protocol, which were standard input and output. From now on,
+    what the skill and its children print goes to standard error, and their standard input is
+    empty."""
     inp, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -411,7 +413,8 @@ def take_streams():
 
 
 def say(out, answer):
-    """Writes one line. Returns False if an error had to be written instead."""
+    """Writes the answer as one line. Returns False if the answer is not JSON: then an error was
+    written instead."""
     text, said = answer_text(answer)
     out.write(text.encode("ascii") + b"\n")
     out.flush()
@@ -467,7 +470,7 @@ def answer_call(out, inp, request, call, skill):
 def serve(skill_dir, inp, out):
     """Writes {"protocol":1}. Then answers requests one after the other; each has
     {"id","call","params"} and may have "files". The first call is "init". An answer has the id
-    of its request and the members of --once; files follow in lines of {"data"}."""
+    of its request, and the members that --once writes. Files follow in lines of {"data"}."""
     skill = None
     say(out, {"protocol": PROTOCOL})
     for line in inp:
@@ -508,8 +511,8 @@ def main(argv):
         return 2
     inp, out = take_streams()
     skill_dir = os.path.abspath(words[0])
-    # The last mode counts, so a command for one call becomes one for many calls when --serve is
-    # appended.
+    # If there are several modes, the last one counts. So a caller can append --serve to a command
+    # with --once, and it then answers many calls.
     if modes[-1] == "--serve":
         serve(skill_dir, inp, out)
         return 0

@@ -28,8 +28,8 @@ def _upper_types(schema: Any) -> Any:
         return [_upper_types(v) for v in schema]
     if not isinstance(schema, dict):
         return schema
-    # A value named "type" that is a text is the keyword; a property named "type" has a schema as
-    # its value.
+    # If the value of "type" is a text, "type" is the keyword of JSON Schema. A property with the
+    # name "type" has a schema as its value.
     return {k: v.upper() if k == "type" and isinstance(v, str) else _upper_types(v)
             for k, v in schema.items()}
 

@@ -6,8 +6,8 @@ the agent stops.
 
 Models and tools are checked before they start, and settled at their end with the tokens that
 they used. A call that failed is settled with the reserved amount, because it may have cost that
-much. raise_error makes LangChain pass on our exceptions instead of logging them: if the session
-is killed or does not answer, the agent stops.
+much. Because of raise_error, LangChain passes on the exceptions of this handler instead of logging
+them: if the session is killed or does not answer, the agent stops.
 
 LangChain is not required. If it is installed, this class is one of its handlers; otherwise it
 has methods with the same names.
@@ -25,8 +25,8 @@ try:
 except ImportError:
     _Base = object
 
-BYTES_PER_TOKEN = 3     # a low number, so that the estimate is high
-TOKENS_OUT = 1024       # if the call has no limit for its answer
+BYTES_PER_TOKEN = 3     # a low number, so that the estimated number of tokens is high
+TOKENS_OUT = 1024       # the estimate for an answer, if the call has no limit for it
 # The names that libraries use for the numbers of input and output tokens.
 USAGE_NAMES = (("input_tokens", "output_tokens"), ("prompt_tokens", "completion_tokens"),
                ("prompt_token_count", "candidates_token_count"))
@@ -34,7 +34,7 @@ USAGE_NAMES = (("input_tokens", "output_tokens"), ("prompt_tokens", "completion_
 
 class SessionCallbackHandler(_Base):  # type: ignore[misc]
     raise_error = True
-    run_inline = True       # runs before the model or tool starts, also with asyncio
+    run_inline = True       # methods run before the model or tool starts, also with asyncio
     ignore_llm = False
     ignore_chat_model = False
     ignore_agent = False

@@ -18,7 +18,7 @@ from .tiers import Options, Worker, worker_class
 OTHER_PYTHON = ("container", "wasm")
 Bundle = Dict[str, Any]
 
-# Packages whose import name differs from the name of the package.
+# Packages that are imported by another name than that of the package.
 IMPORTED_AS = {"pymupdf": "fitz", "beautifulsoup4": "bs4", "pyyaml": "yaml", "pillow": "PIL",
                "google-genai": "google.genai", "opencv-python": "cv2",
                "scikit-learn": "sklearn", "python-dotenv": "dotenv"}
@@ -30,8 +30,8 @@ class LoadSkill(Protocol):
 
 
 class _OfClassOrInstance:
-    """Lets SkillLoader.load_skill() be called on the class, too: then it uses a loader without
-    grants."""
+    """Lets load_skill() be called on an object and on the class. SkillLoader.load_skill() uses a
+    new loader without grants."""
 
     def __init__(self, function: Callable[..., Bundle]) -> None:
         self._function = function
@@ -64,8 +64,8 @@ class SkillLoader:
     env        names of variables that a skill gets if it requests them (True: all that
                it requests); a skill also gets the variables in its instance's config
     net        hosts, as HOST or HOST:PORT
-    read/write paths that exist in every call
-    timeout    of a call, in seconds"""
+    read/write paths that the skill gets in every call
+    timeout    time limit of a call, in seconds"""
 
     def __init__(self, tier: str = "process", *, env: Union[Iterable[str], bool] = (),
                  net: Iterable[str] = (), allow_private: Iterable[str] = (),
@@ -95,10 +95,10 @@ class SkillLoader:
 
     def _load(self, path_or_id: PathOrId, check_requirements: bool = True,
               execute_module: bool = True) -> Bundle:
-        """Returns the bundle of a skill, which is found by its path, or by its id below
-        SKILLWARE_SKILL_PATH or a directory `skills` here or above. Its code runs when the class
-        is called, in a worker. Raises SkillNotFound, SkillManifestError, ImportError
-        (requirements)."""
+        """Returns the bundle of a skill. The skill is found by its path, or by its id below
+        SKILLWARE_SKILL_PATH or a directory `skills` here or above. Its code does not run now, but
+        in a worker when the bundle's class is called. Raises SkillNotFound, SkillManifestError,
+        or ImportError if a requirement is not installed."""
         skill = _skill.read(path_or_id)
         if check_requirements and not self._options["python"] and self.tier not in OTHER_PYTHON:
             self.check_requirements(skill.manifest)
@@ -135,7 +135,7 @@ def _importable(package: str) -> bool:
     name = IMPORTED_AS.get(package.lower(), package.replace("-", "_"))
     top = name.split(".")[0]
     if not top.isidentifier():
-        return True     # not a name that could be looked up: not reported
+        return True     # the name cannot be looked up, so it is not reported as missing
     for candidate in (top, top.lower()):
         try:
             if importlib.util.find_spec(candidate) is not None:

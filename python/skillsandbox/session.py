@@ -18,20 +18,20 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, Union
 from ._errors import SessionError, SessionKilled, SessionRefused
 from .loader import find_binary
 
-SECONDS = 60.0      # time limit of a command that normally takes milliseconds
+SECONDS = 60.0      # time limit of a command; it normally takes milliseconds
 MAX_WORDS = 4000    # maximum bytes of details, and of a reason
-MAX_PLACES = 18     # digits of an amount in dollars
+MAX_PLACES = 18     # most digits of an amount in dollars
 EXACT = Context(prec=MAX_PLACES + 8)
 OVER = ("killed", "expired", "completed")
-Word = Union[str, bytes]    # a word of a command line
+Word = Union[str, bytes]    # one argument of a command
 
 
 def _dollars(cost: Any) -> str:
-    """Formats a cost in dollars with six decimals, as the program expects it. It is rounded up, so
-    that no cost becomes free. Of a float, only twelve digits count, as the others are inexact."""
+    """Formats a cost in dollars with six decimals, as skillsandbox expects it. The cost is rounded
+    up, so that no cost becomes 0. Of a float, only twelve digits count: the others are inexact."""
     exact = Decimal(cost) if isinstance(cost, (int, Decimal)) else Decimal(f"{cost:.12g}")
     if not exact.is_finite() or exact.adjusted() > MAX_PLACES:
-        return str(exact)   # the program reports the error
+        return str(exact)   # skillsandbox reports the error
     return format(exact.quantize(Decimal("0.000001"), ROUND_UP, EXACT), "f")
 
 
@@ -77,8 +77,8 @@ class Reservation:
     def settle(self, cost: Optional[Any] = None, *, model: str = "",
                tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) \
             -> Dict[str, Any]:
-        """Reports the cost; without an amount, the cost is what was reserved. It is never refused,
-        but raises SessionKilled if it ended the session."""
+        """Reports the cost; without an amount, the cost is what was reserved. A report is never
+        refused. Raises SessionKilled if the cost ended the session."""
         return self._once(_amount(cost, model, tokens_in, tokens_out) or self._amount
                           or ["--cost", "0"])
 
@@ -94,7 +94,7 @@ class Reservation:
         self.settled = True
         decision = self.session.judge(self.session.ask("settle", *words, str(self.number)))
         if decision.get("state") in OVER:
-            raise SessionKilled(decision)   # the cost has been recorded
+            raise SessionKilled(decision)   # the cost is recorded in any case
         return decision
 
     def __enter__(self) -> "Reservation":
@@ -109,7 +109,7 @@ class Reservation:
         try:
             self.release()
         except SessionError:
-            pass    # the exception that is being raised is more important
+            pass    # the exception of the block is more important
 
 
 class Session:
@@ -134,8 +134,9 @@ class Session:
     def check(self, action: str, cost: Optional[Any] = None, *, model: str = "",
               tokens_in: Optional[int] = None, tokens_out: Optional[int] = None) -> Reservation:
         """Reserves the cost of an action. Raises SessionRefused or SessionKilled if it is not
-        allowed. As a context manager, the reservation is settled at the end of the block, with
-        the reserved amount unless the block has settled it; an exception releases it."""
+        allowed. The result is a context manager. At the end of its block, the reservation is
+        settled with the reserved amount, unless the block has settled it. If the block raises an
+        exception, the reservation is released."""
         amount = _amount(cost, model, tokens_in, tokens_out)
         decision = self.judge(self.ask("check", "--action", action, *amount, self.id))
         return Reservation(self, decision, amount)

@@ -71,8 +71,8 @@ static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtex
 	return to->v != NULL;
 }
 
-/* Removes the ports of a rule that were not used. If no use of
- * a single port was seen, keeps all ports. */
+/* Removes the ports of a rule that were not used. If none of its ports was seen in use, keeps
+ * all of them. */
 static bool shrink_ports(struct shrink *s, const struct egress_rule *from, struct egress_rule *to,
                          const struct needs *seen)
 {

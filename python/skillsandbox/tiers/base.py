@@ -26,7 +26,7 @@ GRACE_SECONDS = 2.0     # time for a worker to end after it was told to
 class Options:
     """The grants of the application to the skills that it loads, and their limits."""
     binary: str = "skillsandbox"
-    python: str = ""                    # the Python of the worker; "": this one
+    python: str = ""                    # the Python of the worker; "": sys.executable
     read: Sequence[str] = ()
     write: Sequence[str] = ()
     net: Sequence[str] = ()
@@ -34,13 +34,13 @@ class Options:
     # names of variables of this process that a skill gets if it requests them
     env: Sequence[str] = ()
     memory: str = "1G"
-    disk: str = "512M"                  # private space for data/ and for files of calls
+    disk: str = "512M"                  # space for copies of data/ and of files of calls
     lifetime: str = "24h"               # of a worker
     timeout: Optional[float] = 300.0    # of a call, in seconds; None: no limit
     session: str = ""
     policy: Optional[str] = None
-    trust: bool = False                 # trust_remote_code
-    # Options of a single tier: image, rootfs, engine, node, pyodide, ...
+    trust: bool = False                 # the argument trust_remote_code of the loader
+    # options that only one tier has: image, rootfs, engine, node, pyodide, ...
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ class Worker(abc.ABC):
         self._channel: Optional[Channel] = None
         self._stderr: Optional[Stderr] = None
         self._lock = threading.Lock()
-        self.delivered: List[str] = []      # variables that the skill has got
+        self.delivered: List[str] = []      # names of the variables that the skill has got
         self._next_id = 0
         self._closed = False
         self._owner = os.getpid()   # a forked child must not use the worker
@@ -89,7 +89,7 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def launch(self) -> Launch:
-        """Returns the command of the process that answers for the skill."""
+        """Returns the command of the process that runs the skill and answers its calls."""
 
     def ended(self, status: int, stderr: str) -> End:
         """Returns how the process ended. `status` is its exit status (negative: a signal), `stderr`
@@ -98,8 +98,8 @@ class Worker(abc.ABC):
         return End(status, words)
 
     def denied(self, error: SkillError, since: float) -> SkillError:
-        """Returns another error if a denial by the sandbox caused `error`. `since` is the start of
-        the call, in seconds since the epoch."""
+        """Returns a SkillDenied if a denial by the sandbox caused `error`, otherwise `error`.
+        `since` is the start of the call, in seconds since the epoch."""
         return error
 
     def judge(self, places: List[Place]) -> None:
@@ -116,7 +116,7 @@ class Worker(abc.ABC):
 
     def call(self, name: str, params: Any = None, files: Optional[Files] = None,
              timeout: Optional[float] = None) -> Any:
-        """Returns the answer of the skill. `timeout` is in seconds; None: that of the options."""
+        """Returns the answer of the skill. `timeout` is in seconds; None: options.timeout."""
         seconds = self.options.timeout if timeout is None else timeout
         with self._lock:
             self._start()
@@ -127,12 +127,12 @@ class Worker(abc.ABC):
         process = self.process
         if process is not None and process.poll() is None:
             self._signal(process)
-            # Without a sandbox, the skill may ignore the signals.
+            # A skill without a sandbox may ignore the signals, so it is killed after GRACE_SECONDS.
             last = threading.Timer(GRACE_SECONDS, process.kill)
             last.daemon = True
             try:
                 last.start()
-            except RuntimeError:    # no thread can be started, as at the end of the interpreter
+            except RuntimeError:    # no thread can be started: the interpreter may be ending
                 self._end(process)
 
     def close(self) -> None:
@@ -282,7 +282,8 @@ class Worker(abc.ABC):
         self._stop(GRACE_SECONDS if what == "it ended" else 0)
         status = self.process.returncode
         text = self._stderr.tail()
-        # Unless all output was read, its last line may be from the skill, not from the tier.
+        # The tier prints its result last. If not all output was read, the last line that was read
+        # may be the skill's.
         end = self.ended(status, self._stderr.raw_tail() if self._stderr.whole() else "")
         facts: Dict[str, Any] = {"exit_status": end.exit_status, "end": end.end,
                                  "run_id": end.run_id, "trace": end.trace, "stderr": text}

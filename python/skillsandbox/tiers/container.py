@@ -1,7 +1,7 @@
 """The sandbox of this machine with the files of an image instead of the host's: a skill gets the
-Python and the libraries that it was made for. Plan, approval and approved files are those of
-`skillsandbox run DIR`. With engine="podman", podman runs the plan instead, and nothing is
-recorded."""
+Python and the libraries that it was made for. The plan, the approval and the approved files are
+those that `skillsandbox run DIR` would use. With engine="podman", podman runs the plan instead of
+the sandbox, and nothing is recorded."""
 from __future__ import annotations
 
 import os
@@ -43,7 +43,7 @@ class ContainerWorker(PlannedWorker):
         return python
 
     def prefixes(self) -> List[str]:
-        return []       # an image must not see the host's Python
+        return []       # the host's Python must not be shown in the image
 
     def files(self) -> List[str]:
         given = [(f"--{k}", os.fspath(self.options.more[k])) for k in ("rootfs", "image")

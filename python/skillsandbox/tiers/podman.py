@@ -39,7 +39,7 @@ def _files(plan: Mapping[str, Any]) -> List[str]:
         mode = "rw" if f["access"] == "write" else "ro"
         flags += ["--volume", f"{f['path']}:{f['target']}:{mode},nosuid,nodev"]
     disk = plan["limits"]["max_disk_mb"]
-    # mode 1777: these places belong to root, but the container runs as another user
+    # These places belong to root, but the container runs as another user: hence mode 1777.
     for place in ("/tmp", "/var/tmp", plan["home"]):
         flags += ["--tmpfs", f"{place}:rw,nosuid,nodev,size={disk}m,mode=1777"]
     return flags
@@ -51,8 +51,8 @@ def _limits(limits: Mapping[str, int]) -> List[str]:
             "--cpu-shares", str(limits["cpu_shares"]),
             "--timeout", str(limits["max_runtime_seconds"]),
             "--ulimit", f"nofile={limits['max_open_files']}:{limits['max_open_files']}",
-            # pids-limit is the limit that works; podman's default for nproc is too high for some
-            # hosts.
+            # --pids-limit limits the processes. nproc is set, too, because podman's default for it
+            # is higher than some hosts allow.
             "--ulimit", f"nproc={MOST_PROCESSES}:{MOST_PROCESSES}",
             "--ulimit", "core=0:0"]
 
@@ -70,10 +70,10 @@ def _image(files: Sequence[str]) -> List[str]:
 def arguments(podman: str, plan: Mapping[str, Any], files: Sequence[str],
               uid: int) -> List[str]:
     """Returns the command line for a plan (`skillsandbox inspect --json`). `files` is --rootfs DIR
-    or --image DIR[:REF]; `uid` is the user that runs podman. It contains the names of variables,
-    but no values of the caller's."""
+    or --image DIR[:REF]; `uid` is the user that runs podman. The command line has the
+    names of the caller's variables, but not their values."""
     _refuse(plan)
-    # A container of root would run as root, so it gets the user nobody.
+    # If root starts podman, the container would run as root, so it runs as the user nobody.
     who = "--userns=keep-id" if uid != 0 else f"--user={NOBODY}:{NOBODY}"
     own: Dict[str, str] = {"HOME": plan["home"], "TMPDIR": "/tmp"}
     flags = [podman, "run", "--rm", "--interactive", "--pull=never", "--read-only",

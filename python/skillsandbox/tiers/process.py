@@ -24,15 +24,15 @@ from .._stderr import visible
 from .base import End, Launch, Worker
 
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
-MOST_OUTPUT = "1099511627776"   # large, because all answers of a long life count
+MOST_OUTPUT = "1099511627776"   # large: all answers of a worker count together
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-RECENT = 64                     # number of runs among which the worker's own is searched
+RECENT = 64                     # so many new runs are searched for the worker's run
 WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record contains a denial that has just happened
 RECORD = "trace.jsonl"
 FIRST_LINE = 1 << 20            # maximum bytes of a line of a record
 USAGE = 2                       # exit status for a wrong option
 MOST_REASONS = 4
-MOST_JUDGED = 4096              # number of places of files that are remembered
+MOST_JUDGED = 4096              # so many allowed places of files are remembered
 
 
 class ProcessWorker(Worker):
@@ -43,7 +43,7 @@ class ProcessWorker(Worker):
         self._judged: Set[Place] = set()
 
     def launch(self) -> Launch:
-        # The record contains this argument, so it can be found by it.
+        # The record contains the command line, so this argument identifies the worker's record.
         self._tag = f"--tag={secrets.token_hex(16)}"
         self._run_id = ""
         return Launch([*self.command(), *self.target(), self._tag], dict(os.environ))
@@ -144,7 +144,7 @@ class ProcessWorker(Worker):
     # ---- reading the record ----
 
     def ended(self, status: int, stderr: str) -> End:
-        if status < 0:      # it has printed no result, so the last output is from the skill
+        if status < 0:      # it printed no result, so the last output is the skill's
             return self._killed(status)
         said = _last_object(stderr)
         end = str(said.get("end", ""))
@@ -201,9 +201,9 @@ class ProcessWorker(Worker):
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
             said = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return []   # the caller gets the skill's own error
-        # A repeated denial is recorded only at the end of the run, so its time may be too early: a
-        # denial whose path or host is in the message counts, too.
+            return []   # without denials, the caller gets the skill's own error
+        # While the run goes on, the record has only the first of equal denials, and its time may be
+        # before this call. So a denial whose path or host is in the message counts, too.
         return [d for d in said if isinstance(d, dict) and
                 (_seconds(d.get("first")) >= since or _about(d) in message)]
 
@@ -218,7 +218,7 @@ class PlannedWorker(ProcessWorker):
         return self.prefixes()
 
     def grants(self) -> List[str]:
-        """The plan runs python3, so the directory of the right one is put first into PATH."""
+        """The plan runs python3. So that this is python(), its directory is put first into PATH."""
         directory = os.path.dirname(self.python())
         if directory in ("", *SYSTEM_PATH.split(":")):
             return super().grants()
@@ -253,9 +253,10 @@ def state_dir() -> Path:
 
 
 def _reasons(stderr: str, said: Mapping[str, Any], status: int) -> str:
-    """Returns why nothing of the skill was run; "" if it was run. Refusals of the sandbox are
-    printed before its last line, which is JSON. A wrong option prints only one line of text. A
-    skill that ends with the same status has the sandbox's JSON after its output."""
+    """Returns why nothing of the skill was run; "" if it was run. If the sandbox refuses the skill,
+    it prints its reasons, and then JSON as the last line. For a wrong option it prints only one
+    line of text. A skill can end with the same status, but then the sandbox prints JSON after the
+    skill's output."""
     lines = stderr.strip().split("\n")
     if "error" in said:
         found = [line for line in lines if ": error: " in line]
@@ -291,4 +292,4 @@ def _seconds(when: Optional[str]) -> float:
     try:
         return datetime.fromisoformat(str(when).replace("Z", "+00:00")).timestamp()
     except ValueError:
-        return float("inf")     # not known, so it counts as recent
+        return float("inf")     # an unknown time counts as recent

@@ -51,8 +51,8 @@ class WasmWorker(ProcessWorker):
         return [WORKER, self._source, *self.prefixes()]
 
     def granted_env(self) -> List[str]:
-        """Returns the variables that the plan gives: those of the application, and approved
-        ones."""
+        """Returns the names of the variables that the plan gives: the application or an approval
+        grants them."""
         if self._granted is None:
             return super().granted_env()
         return [n for n in self.skill.env_names
@@ -107,10 +107,10 @@ class WasmWorker(ProcessWorker):
     # ---- a fast start of Python ----
 
     def snapshot(self) -> Optional[str]:
-        """Returns the path of a file with Python's memory after its start, made once for each
-        version of Pyodide; None if it cannot be made, and then each start takes as long as the
-        first. The file determines the code that runs, so it is in the runtime's own directory,
-        which no skill may write."""
+        """Returns the path of a file with Python's memory after its start, which makes later starts
+        fast. It is made once for each version of Pyodide. Returns None if it cannot be made. The
+        file determines the code that runs, so it is in the runtime's own directory, which no
+        skill may write."""
         if self.options.more.get("snapshot") is False:
             return None
         parts = [os.stat(os.path.join(self.pyodide(), p)) for p in PARTS]
@@ -126,7 +126,8 @@ class WasmWorker(ProcessWorker):
         return str(path)
 
     def _make_snapshot(self, path: Path) -> None:
-        """Makes the file in the sandbox. Only its output leaves the sandbox."""
+        """Makes the snapshot file. The program that makes it runs in the sandbox, and only its
+        output leaves the sandbox."""
         argv = [self.options.binary, "run", "--quiet", "--no-tty", "--max-output", MOST_SNAPSHOT,
                 "--memory", self.options.memory, "--timeout", str(MAKE_SECONDS)]
         for place in self._own():
