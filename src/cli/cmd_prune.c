@@ -61,8 +61,8 @@ static int parse_request(const struct request *r, struct prune *p, struct ssb_er
 	int64_t now = (int64_t)time(NULL);
 	p->digests_before = now - (older != NULL ? seconds : DIGESTS_SECONDS);
 	seconds = seconds > FRESH_SECONDS ? seconds : FRESH_SECONDS;
-	/* In nanoseconds, a span of a few hundred years would overflow, so the limit is at least
-	 * 1970. */
+	/* A span of a few hundred years would overflow as nanoseconds, so the limit is never
+	 * before 1970. */
 	p->before = (now > seconds ? now - seconds : 0) * 1000000000;
 	p->dry = request_has(r, FLAG_DRY_RUN);
 	return 0;

@@ -159,7 +159,7 @@ static int find_file(struct setup *s, struct ssb_error *err)
 	if (path.failed) {
 		return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "", "the path of the configuration");
 	}
-	/* If the file is a symlink of yours, the symlink stays, and the file to which it leads is
+	/* If the file is a symlink of yours, the symlink stays: the file to which it leads is
 	 * read and changed. */
 	s->file = s->project ? NULL : realpath(path.data, NULL);
 	if (s->file == NULL && !s->project && errno != ENOENT) {

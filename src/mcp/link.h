@@ -58,8 +58,8 @@ int mcp_peer_new(struct mcp_server *s, const char *principal, struct mcp_out *ne
                  struct mcp_peer **ret);
 /* Cancels the calls of the peer, gives up the questions to it, and removes its subscriptions. */
 void mcp_peer_free(struct mcp_peer *p); /* accepts NULL */
-/* Like mcp_peer_free(), but for a peer whose principal remains: `heir` (which has the same
- * principal) takes over its calls that became tasks. */
+/* Like mcp_peer_free(), but calls of the peer that became tasks continue: `heir`, a peer with the
+ * same principal, takes them over. The principal is not reported as gone. */
 void mcp_peer_leave(struct mcp_peer *p, struct mcp_peer *heir);
 bool mcp_peer_initialized(const struct mcp_peer *p);
 const char *mcp_peer_version(const struct mcp_peer *p); /* the negotiated version, or "" */

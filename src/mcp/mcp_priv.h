@@ -171,7 +171,7 @@ struct ask {
 	char *key;
 	const char *method; /* static */
 	char *params;
-	uint64_t id;   /* legacy: id of our request to the client */
+	uint64_t id;   /* legacy: id of the request with this question */
 	bool answered; /* answered in this round */
 };
 

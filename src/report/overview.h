@@ -36,7 +36,7 @@ struct overview_item {
 		uint64_t bytes_out;
 		uint64_t bytes_in;
 	} total; /* if the record has a line with the total of a destination: that total */
-	/* Only for denials; then none of these texts is NULL. */
+	/* Only denials have these texts, and a denial has all of them. */
 	char *kind; /* kind of the item's first line: "file_blocked" */
 	char *program;
 	char *reason;    /* the code of the reason, as in the record */

@@ -176,7 +176,8 @@ static void pin_files(struct approve_case *k)
 	snprintf(d->by, sizeof(d->by), "%s", BY);
 }
 
-/* If memory is short, an item stays missing, and the client is asked for it again. */
+/* Adds granted items to the decision. If memory is short, an item stays missing, and the client
+ * is asked for it again. */
 static void give_items(struct approve_case *k, const struct approve_items *items)
 {
 	pin_files(k);

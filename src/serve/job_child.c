@@ -71,8 +71,8 @@ static void name_record(struct job_msg *m, int record)
 	}
 }
 
-/* Sends an fd of the record that is opened anew: the lock that marks the run as running belongs
- * to our own open file description. */
+/* Sends an fd of the record that is opened anew. The fd of this process must not be shared: its
+ * open file description has the lock that marks the run as running. */
 static void on_record(void *arg, int record)
 {
 	struct job_record *t = arg;

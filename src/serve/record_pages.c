@@ -44,7 +44,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 			return true;
 		}
 	}
-	/* If no kinds are named, all are wanted. */
+	/* If the client names no kinds, it wants all. */
 	return json_first(ask->kinds_doc, ask->kinds) == NULL;
 }
 

@@ -1,8 +1,8 @@
 /* run_say.c - writes the result of a run twice with the same facts: for a program and for a
  * model.
  *
- * Everything that a skill wrote is data: it is made visible, limited in size, and kept apart from
- * our own text. */
+ * Everything that a skill wrote is data: it is made visible, limited in size, and kept apart
+ * from the text of the server. */
 #include "serve/run_say.h"
 
 #include <assert.h>

@@ -189,7 +189,8 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 	DIR *dir = opendir(root);
 	int failed = 0;
 
-	/* If the root was removed or is not readable any more, it has no skills. */
+	/* A root that was removed, or that is not readable any more, has no skills: this is not
+	 * an error. */
 	for (struct dirent *d; dir != NULL && failed == 0 && (d = readdir(dir)) != NULL;) {
 		auto_free char *path = d->d_name[0] == '.' ? NULL : path_join(root, d->d_name);
 		auto_free char *real = path == NULL ? NULL : realpath(path, NULL);

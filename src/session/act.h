@@ -39,9 +39,9 @@ void session_kill_unstored(const struct owner *o, const char *id, uint64_t grace
 int session_kill_left(struct session_store *ss, const char *id, uint64_t grace_ms,
                       struct decision *ret, struct ssb_error *err);
 
-/* Ends the processes that are left of runs whose keeper is gone (it was killed, or the machine went
- * down), because these processes are not metered. Records the end of the runs. Does not change runs
- * of other machines or runs that have a keeper. */
+/* Ends runs whose keeper is gone because it was killed or the machine went down: the processes
+ * that are left would not be metered. Records the end of these runs. Does not change runs of
+ * other machines or runs that have a keeper. */
 int session_close_lost(struct session_store *ss, const struct owner *o, const char *id,
                        const struct session_run *except, size_t *ret_closed, struct ssb_error *err);
 

@@ -130,8 +130,8 @@ static void wish_for(struct clerk_word *w, enum clerk_wish wish, uint64_t grace_
 /* Adds to `w` what the store decided when this run reported its usage. */
 static void take_decision(const struct decision *d, struct clerk_word *w)
 {
-	/* If w->looked, the chain was read after the decision, and `w` already has these states
-	 * or later ones. */
+	/* If w->looked is true, the chain was read after the decision, so `w` already has these
+	 * states or later ones. */
 	for (size_t i = 0; !w->looked && i < d->n_acted; i++) {
 		enum session_state state = d->acted[i].state;
 		wish_for(w,
@@ -353,7 +353,7 @@ int clerk_new(struct session_store *ss, const struct owner *o, const struct sess
 	c->given_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int failed = c->wake < 0 || c->given_fd < 0 ? errno : start_threads(c);
 	if (failed != 0) {
-		/* Nothing is freed: the keeper exits now, and one of the threads may already use
+		/* `c` is not freed: the keeper exits now, and a thread that has started may use
 		 * `c`. */
 		return ssb_fail(err, SSB_E_SYS, failed, "session",
 		                "cannot start the threads for the store");

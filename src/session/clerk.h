@@ -16,9 +16,9 @@ enum clerk_task_kind {
 
 struct clerk_task {
 	enum clerk_task_kind kind;
-	bool placed;               /* first record the place of the run */
+	bool placed;               /* true: first record the place of the run */
 	struct session_run run;    /* a copy */
-	struct session_usage used; /* borrows from the tally */
+	struct session_usage used; /* its pointers borrow from struct tally */
 	int exit_status;
 	const char *ending; /* static */
 };

@@ -88,7 +88,8 @@ static const char *check_absolute(const char *s, char **ret)
 	return s[0] == '~' ? "begins with \"~\"; write the absolute path" : check_path(s, ret);
 }
 
-/* Accepts a relative path, because the known schema allows it. It is below <state_dir>/exports. */
+/* Accepts a relative path, too, because the known schema allows it. The path is then below
+ * <state_dir>/exports. */
 static const char *check_export(const char *s, char **ret)
 {
 	auto_free char *rooted = NULL;

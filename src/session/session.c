@@ -232,7 +232,7 @@ int session_start(struct session_store *ss, const struct session_request *req, s
 	}
 	if (make_row(&c, req, err) != 0) {
 		struct ssb_error ignored = { 0 };
-		/* If the parent expired during this call, its new state is stored. */
+		/* If the parent expired during this call, the commit stores its new state. */
 		if (c.expired != NULL) {
 			(void)call_commit(&c, &ignored);
 		}

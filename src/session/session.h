@@ -88,8 +88,8 @@ int session_start(struct session_store *ss, const struct session_request *req, s
  * and pause reach all descendants. `reason` is for people, and may be NULL. */
 int session_become(struct session_store *ss, const char *id, enum session_state to,
                    const char *reason, struct decision *ret, struct ssb_error *err);
-/* Like session_become() with SESSION_KILLED, but the runs get a grace of `grace_ms`, also the runs
- * that learn of the kill from the store. With session_become() they get no grace. */
+/* Like session_become() with SESSION_KILLED, but the runs get a grace of `grace_ms`, even
+ * those that learn of the kill from the store. With session_become() they get no grace. */
 int session_kill(struct session_store *ss, const char *id, uint64_t grace_ms, const char *reason,
                  struct decision *ret, struct ssb_error *err);
 struct session_swept {

@@ -299,7 +299,7 @@ int outbox_entry(struct call *c, const struct outbox_item *item, unsigned code, 
 
 /* Must be called for each new session. */
 int send_begin(struct call *c, const struct row *row, struct ssb_error *err);
-/* Must be called when the ledger of `row` has new lines. */
+/* Must be called for each `row` whose ledger gets new lines. */
 int send_wake(struct call *c, const struct row *row, struct ssb_error *err);
 /* Like outbox_take(), outbox_wait() and outbox_done(), which call these functions. */
 int send_take(struct session_store *ss, uint64_t lease_ms, struct outbox_item *ret,

@@ -26,7 +26,7 @@ from .base import End, Launch, Worker
 WORKER = str(Path(__file__).resolve().parent.parent / "_worker.py")
 MOST_OUTPUT = "1099511627776"   # large: all answers of a worker count together
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-RECENT = 64                     # so many new runs are searched for the worker's run
+RECENT = 64                     # so many of the newest runs may be the worker's run
 WRITTEN_AFTER = (0.0, 0.12)     # seconds until the record contains a denial that has just happened
 RECORD = "trace.jsonl"
 FIRST_LINE = 1 << 20            # maximum bytes of a line of a record
@@ -218,7 +218,8 @@ class PlannedWorker(ProcessWorker):
         return self.prefixes()
 
     def grants(self) -> List[str]:
-        """The plan runs python3. So that this is python(), its directory is put first into PATH."""
+        """The plan runs python3. The directory of python() is put first into PATH, so that this Python
+        is found."""
         directory = os.path.dirname(self.python())
         if directory in ("", *SYSTEM_PATH.split(":")):
             return super().grants()
