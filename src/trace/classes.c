@@ -157,16 +157,14 @@ static void write_class(struct json *j, enum class_id id, const struct class_hit
 	json_kstr(j, "description", info->description);
 	json_kstr(j, "prevented_by", info->prevented_by);
 	json_kstr(j, "mitre_tactic", info->tactic);
-	json_key(j, "mitre_techniques");
-	json_open(j, '[');
+	json_kopen(j, "mitre_techniques", '[');
 	for (size_t i = 0; i < h->n_techniques; i++) {
 		json_str(j, h->techniques[i]);
 	}
 	json_close(j, ']');
 	json_kuint(j, "count", h->count);
 	json_kbool(j, "prevented", h->not_prevented == 0);
-	json_key(j, "evidence");
-	json_open(j, '[');
+	json_kopen(j, "evidence", '[');
 	for (size_t i = 0; i < h->n_evidence; i++) {
 		json_uint(j, h->evidence[i]);
 	}
@@ -183,8 +181,7 @@ void classes_write(const struct classes *c, struct json *j)
 	classes_derive(c, &all);
 	json_open(j, '{');
 	json_kuint(j, "total_enforcements", c->enforced);
-	json_key(j, "classifications");
-	json_open(j, '[');
+	json_kopen(j, "classifications", '[');
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		if (all.hits[i].count > 0) {
 			write_class(j, (enum class_id)i, &all.hits[i]);
@@ -193,8 +190,7 @@ void classes_write(const struct classes *c, struct json *j)
 	}
 	json_close(j, ']');
 	json_kbool(j, "all_prevented", prevented);
-	json_key(j, "classes");
-	json_open(j, '[');
+	json_kopen(j, "classes", '[');
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		if (all.hits[i].count > 0) {
 			json_str(j, CLASSES[i].name);
