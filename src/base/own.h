@@ -44,6 +44,13 @@ static inline void own_closedir(DIR **d)
 #define auto_dir  __attribute__((cleanup(own_closedir))) DIR *
 #define AUTO(fn)  __attribute__((cleanup(fn)))
 
+/* Defines the function `name` for AUTO(), which calls `free_fn` for a pointer to `type`. */
+#define OWN_FREEP(name, type, free_fn)                                                             \
+	static inline void name(type **p)                                                          \
+	{                                                                                          \
+		free_fn(*p);                                                                       \
+	}
+
 static inline int steal_fd(int *fd)
 {
 	int r = *fd;

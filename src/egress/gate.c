@@ -43,10 +43,7 @@ static void gate_free(struct gate *g)
 	}
 }
 
-static void gate_freep(struct gate **g)
-{
-	gate_free(*g);
-}
+OWN_FREEP(gate_freep, struct gate, gate_free)
 
 /* Returns whether the error is about the server, and not about a full queue of ours. */
 static bool is_refusal(int error)

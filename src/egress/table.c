@@ -452,10 +452,7 @@ static bool host_has_v6(void)
 	return false;
 }
 
-static void table_freep(struct egress_table **t)
-{
-	egress_table_free(*t);
-}
+OWN_FREEP(table_freep, struct egress_table, egress_table_free)
 
 /* Maps the memory for `given`, the only part of the table that all processes share. */
 static int share_given(struct egress_table *t)

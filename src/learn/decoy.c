@@ -57,7 +57,7 @@ static int lock_home(const char *top)
 
 static void sweep_homes(const char *home)
 {
-	DIR *dir = opendir(home);
+	auto_dir dir = opendir(home);
 
 	for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
 		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
@@ -65,9 +65,6 @@ static void sweep_homes(const char *home)
 		if (held >= 0) {
 			(void)tree_remove(AT_FDCWD, top);
 		}
-	}
-	if (dir != NULL) {
-		(void)closedir(dir);
 	}
 }
 

@@ -201,11 +201,6 @@ static void tell_round(struct learner *t, const struct ssb_result *result, int o
 	}
 }
 
-static void plan_freep(struct ssb_plan **p)
-{
-	ssb_plan_free(*p);
-}
-
 static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error *err)
 {
 	struct learn_options *o = &t->s->options->learn;
@@ -334,11 +329,6 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 		}
 	}
 	return 0;
-}
-
-static void asks_freep(struct asks **a)
-{
-	asks_free(*a);
 }
 
 /* *ret is true if the path is not a secret by its name, and a manifest would get it without asking

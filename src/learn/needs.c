@@ -277,11 +277,6 @@ static int judge_need(struct asks *a, struct need *n)
 	return why != NULL && n->danger == NULL ? -1 : 0;
 }
 
-static void asks_freep(struct asks **a)
-{
-	asks_free(*a);
-}
-
 int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,
                 struct ssb_error *err)
 {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/own.h"
 #include "skillsandbox.h"
 
 #define MANIFEST_FILE "skillsandbox.yaml"
@@ -106,10 +107,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 
 void manifest_free(struct manifest *m); /* accepts NULL and half-built ones */
 
-static inline void manifest_freep(struct manifest **m)
-{
-	manifest_free(*m);
-}
+OWN_FREEP(manifest_freep, struct manifest, manifest_free)
 
 extern const struct resources RESOURCE_DEFAULTS;
 extern const struct net_limits NET_DEFAULTS;

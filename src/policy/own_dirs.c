@@ -47,7 +47,7 @@ static bool is_secret(const char *name)
 
 static void grant_entries(struct build *b, const struct path_request *r, const char *dir)
 {
-	DIR *d = opendir(dir);
+	auto_dir d = opendir(dir);
 	const struct dirent *e;
 
 	if (d == NULL) {
@@ -67,7 +67,6 @@ static void grant_entries(struct build *b, const struct path_request *r, const c
 			resolve_take_object(b, r, path, &fd, &st, false);
 		}
 	}
-	(void)closedir(d);
 }
 
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/own.h"
 #include "base/string_list.h"
 #include "manifest/manifest.h"
 #include "os/seccomp.h"
@@ -286,6 +287,8 @@ bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through
  * of their own, which may change although the plan is frozen. A forked process that does not use
  * them must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
+
+OWN_FREEP(plan_freep, struct ssb_plan, ssb_plan_free)
 
 /* The user for whom a plan is made (see owner_load()). Tests fill it themselves. */
 struct owner {

@@ -50,7 +50,7 @@ static bool is_known(const char *name)
 
 static void find_places(struct build *b, const char *path)
 {
-	DIR *d = opendir(path);
+	auto_dir d = opendir(path);
 	const struct dirent *e;
 
 	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
@@ -58,9 +58,6 @@ static void find_places(struct build *b, const char *path)
 		if (place != NULL && b->plan->rootfs_places.n < MAX_LIST_ITEMS) {
 			build_add(b, &b->plan->rootfs_places, place, MAX_LIST_ITEMS);
 		}
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }
 

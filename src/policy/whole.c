@@ -4,7 +4,6 @@
  * The grant becomes one grant for each directory and file directly in "/". A directory that
  * contains a place of the sandbox's own is split in the same way, so that this place is left out.
  * Symlinks are left out: those of the system are in every sandbox. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
@@ -68,22 +68,16 @@ static void whole_entry(struct build *b, const struct path_request *r, const cha
  * own. */
 static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
-	DIR *d = opendir(dir);
+	auto_dir d = opendir(dir);
 	const struct dirent *e;
 
-	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-			continue;
-		}
+	while (d != NULL && !b->failed && (e = entries_of(d)) != NULL) {
 		auto_free char *path = path_join(dir, e->d_name);
 		if (path == NULL) {
 			b->failed = true;
 			break;
 		}
 		whole_entry(b, r, path);
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }
 

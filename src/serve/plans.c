@@ -255,15 +255,10 @@ static int open_place(const struct skill *skill, struct skill_dir *ret, struct s
 	return 0;
 }
 
-static void freep_plan(struct ssb_plan **p)
-{
-	ssb_plan_free(*p);
-}
-
 static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
                      struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(freep_plan) struct ssb_plan *plan = NULL;
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(skill_dir_close) struct skill_dir dir = SKILL_DIR_NONE;
 	const struct serve *s = p->serve;
 

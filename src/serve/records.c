@@ -24,10 +24,7 @@
 
 #define MIN_WORD 4 /* least number of characters of an id */
 
-static void records_freep(struct records **r)
-{
-	records_free(*r);
-}
+OWN_FREEP(records_freep, struct records, records_free)
 
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
 {

@@ -122,10 +122,7 @@ void skills_free(struct skills *s)
 	free(s);
 }
 
-static void skills_freep(struct skills **s)
-{
-	skills_free(*s);
-}
+OWN_FREEP(skills_freep, struct skills, skills_free)
 
 int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err)
 {
@@ -186,7 +183,7 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 /* Adds the directories in a root, and the symlinks in it that lead to served directories. */
 static int add_children(struct skills *s, const char *root, struct ssb_error *err)
 {
-	DIR *dir = opendir(root);
+	auto_dir dir = opendir(root);
 	int failed = 0;
 
 	/* If the root was removed or is not readable any more, it has no skills. */
@@ -196,9 +193,6 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 		if (real != NULL && is_served(s, real) && skill_is_one(real)) {
 			failed = add_skill(s, steal_ptr(&real), err);
 		}
-	}
-	if (dir != NULL) {
-		(void)closedir(dir);
 	}
 	return failed;
 }

@@ -54,10 +54,7 @@ static void run_call_free(struct run_call *r)
 	}
 }
 
-static void run_call_freep(struct run_call **r)
-{
-	run_call_free(*r);
-}
+OWN_FREEP(run_call_freep, struct run_call, run_call_free)
 
 /* ---- while it runs ------------------------------------------------------------- */
 

@@ -2,7 +2,6 @@
 #include "skill/digest_cache.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/entries.h"
 #include "os/file.h"
 
 #define MAGIC "ssbdgst1"
@@ -222,17 +222,12 @@ size_t digest_cache_prune(const char *state_dir, time_t before, bool dry)
 {
 	size_t n = 0;
 	auto_fd state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = openat(state_fd, "digests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir dir = entries_open(state_fd, "digests");
+	const struct dirent *e;
 
-	if (dir == NULL) {
-		own_close(&fd);
-		return 0;
-	}
-	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
 		n += is_old(dirfd(dir), e->d_name, before) &&
 		     (dry || unlinkat(dirfd(dir), e->d_name, 0) == 0);
 	}
-	(void)closedir(dir);
 	return n;
 }

@@ -43,10 +43,7 @@ static int draw_id(char out[37], struct ssb_error *err)
 	return 0;
 }
 
-static void trace_freep(struct trace **t)
-{
-	trace_free(*t);
-}
+OWN_FREEP(trace_freep, struct trace, trace_free)
 
 static int begin_record(struct trace *t, const struct prepared *of_run, struct ssb_error *err)
 {
