@@ -1,8 +1,25 @@
-/* array.h - room in a growing array that stores only its number of elements. */
+/* array.h - looks for an element of an array, and makes room in a growing array that stores only
+ * its number of elements. */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
+#include <stddef.h>
 #include <stdlib.h>
+
+/* Returns the first of the `n` elements of `v` for which `test` is true; NULL: none. `test` names
+ * the element by the pointer `e`: ARRAY_FIND(run, l->v, l->n, run->pid == pid). */
+#define ARRAY_FIND(e, v, n, test)                                                                  \
+	({                                                                                         \
+		__typeof__((v) + 0) e = (v);                                                       \
+		size_t e##_left = (n);                                                             \
+		while (e##_left > 0 && !(test)) {                                                  \
+			e++;                                                                       \
+			e##_left--;                                                                \
+		}                                                                                  \
+		e##_left > 0 ? e : NULL;                                                           \
+	})
+/* Returns whether `test` is true for one of the elements. */
+#define ARRAY_HAS(e, v, n, test) (ARRAY_FIND(e, v, n, test) != NULL)
 
 /* Makes room for one more element in `v`, which has `n` elements of this size. Such an array is
  * full at 0, 32 and each higher power of two, and must only be grown here. Returns the array, which

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/string_list.h"
@@ -75,12 +76,8 @@ static bool same_bytes(const struct skill_file *a, const struct skill_file *b)
 
 static bool is_code(const char *path)
 {
-	for (size_t i = 0; i < ARRAY_LEN(CODE); i++) {
-		if (fnmatch(CODE[i], path_base(path), FNM_CASEFOLD) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(code, CODE, ARRAY_LEN(CODE),
+	                 fnmatch(*code, path_base(path), FNM_CASEFOLD) == 0);
 }
 
 /* Returns true if the plan's command names this file, as "/skill/main.py" or "main.py". */

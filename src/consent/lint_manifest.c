@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "consent/lint_priv.h"
 #include "os/file.h"
@@ -66,12 +67,7 @@ static bool is_or_below(const char *name, const char *domain)
 
 static bool is_drop(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(DROPS); i++) {
-		if (is_or_below(name, DROPS[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(drop, DROPS, ARRAY_LEN(DROPS), is_or_below(name, *drop));
 }
 
 static bool is_wide(const struct egress_rule *r)

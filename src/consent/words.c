@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
@@ -34,33 +35,19 @@ void abilities_done(struct abilities *a)
 
 static const struct refusal *find_refusal(const struct refusal *v, size_t n, const char *what)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(v[i].what, what) == 0) {
-			return &v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, v, n, strcmp(e->what, what) == 0);
 }
 
 static bool is_known(const struct abilities *a, const char *asked)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		if (strcmp(a->v[i].asked, asked) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, a->v, a->n, strcmp(e->asked, asked) == 0);
 }
 
 /* Several refusals may be about one request. If the owner cannot lift one of them, it decides. */
 static bool is_final(const struct ssb_plan *p, const char *what)
 {
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		if (strcmp(p->refusals[i].what, what) == 0 && p->refusals[i].value == NULL) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(refusal, p->refusals, p->n_refusals,
+	                 strcmp(refusal->what, what) == 0 && refusal->value == NULL);
 }
 
 static bool is_home(const struct ssb_plan *p, const char *path)
@@ -175,12 +162,7 @@ static int sort_abilities(struct abilities *a)
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		if (a->v[i].kind == kind && a->v[i].secret == secret && !a->v[i].never) {
-			return &a->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, a->v, a->n, e->kind == kind && e->secret == secret && !e->never);
 }
 
 /* Returns the first ability of a kind; secret ones have priority. */

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
@@ -274,12 +275,7 @@ static void *job_main(void *arg)
 
 static bool rule_has_port(const struct egress_rule *rule, uint16_t port)
 {
-	for (size_t i = 0; i < rule->n_ports; i++) {
-		if (rule->ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, rule->ports, rule->n_ports, *e == port);
 }
 
 /* Reads and checks a request of `len` bytes in `raw`. `len` is negative if the message was longer

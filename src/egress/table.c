@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "policy/range.h"
@@ -30,12 +31,7 @@ static const uint16_t HTTP_PORTS[] = { 80, 8080 };
 
 static bool port_in(const uint16_t *ports, size_t n, uint16_t port)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, ports, n, *e == port);
 }
 
 enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t port)
@@ -560,25 +556,16 @@ bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 	    (at < t->n_slots && egress_rule_for(t, &t->slots[at], 53, true) >= 0)) {
 		return false;
 	}
-	for (size_t i = 0; i < N_RESOLVERS; i++) {
-		if (address_parse(EGRESS_RESOLVERS[i], &server) &&
-		    memcmp(&server, a, sizeof(server)) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(egress_resolver, EGRESS_RESOLVERS, N_RESOLVERS,
+	                 address_parse(*egress_resolver, &server) &&
+	                         memcmp(&server, a, sizeof(server)) == 0);
 }
 
 bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port)
 {
-	for (size_t i = 0; i < t->n_slots; i++) {
-		const struct slot *s = &t->slots[i];
-		if (s->wide && (s->literal6 || address_is_v4(to)) &&
-		    egress_rule_for(t, s, port, false) >= 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(s, t->slots, t->n_slots,
+	                 s->wide && (s->literal6 || address_is_v4(to)) &&
+	                         egress_rule_for(t, s, port, false) >= 0);
 }
 
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "egress/table.h"
 #include "learn/propose.h"
@@ -57,22 +58,12 @@ bool cover_path(const char *declared, const char *home, const struct need *n)
 
 static bool list_covers(const struct mtext_list *l, const char *home, const struct need *n)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (cover_path(l->v[i].s, home, n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, cover_path(e->s, home, n));
 }
 
 static bool covers_network(const struct manifest *m, const struct need *n)
 {
-	for (size_t i = 0; i < m->n_egress; i++) {
-		if (cover_rule(&m->egress[i], n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(egress, m->egress, m->n_egress, cover_rule(egress, n));
 }
 
 bool cover_manifest(const struct manifest *m, const char *home, const struct need *n)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
@@ -159,12 +160,7 @@ static bool is_taken(const char *path)
 
 static bool is_known(const struct decoys *d, const char *target, enum access access)
 {
-	for (size_t i = 0; i < d->n; i++) {
-		if (strcmp(d->v[i].target, target) == 0 && d->v[i].access >= access) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, d->v, d->n, strcmp(e->target, target) == 0 && e->access >= access);
 }
 
 static int stand_in_add(struct decoys *d, const char *path, const char *target, enum access access,
@@ -394,12 +390,7 @@ static void fill_canary(struct buf *out, const char *text, const char *canary)
 
 static const struct decoy_row *find_row(const struct decoy_row *rows, size_t n, const char *s)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (fnmatch(rows[i].pattern, s, 0) == 0) {
-			return &rows[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(row, rows, n, fnmatch(row->pattern, s, 0) == 0);
 }
 
 void decoy_text(struct buf *out, const char *path, const char *canary)

@@ -44,23 +44,13 @@ void learned_done(struct learned *l)
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-static bool has_variable(const struct learner *t, const char *name)
-{
-	for (size_t i = 0; i < t->variables.n; i++) {
-		if (strcmp(t->variables.v[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Gives the variable a made-up value, or none. The caller's own value is never passed. */
 static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
 {
 	auto_buf pair;
 
 	buf_init(&pair, MAX_SCALAR_BYTES);
-	if (has_variable(t, name) || check_env_name(name) != NULL) {
+	if (string_list_has(&t->variables, name) || check_env_name(name) != NULL) {
 		return 0;
 	}
 	buf_addf(&pair, "%s=", name);
@@ -318,7 +308,7 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 	}
 	for (size_t i = 0; i < hints->n; i++) {
 		struct need *n = &hints->v[i];
-		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
+		if (n->kind != NEED_ENV || string_list_has(&t->variables, n->value)) {
 			continue;
 		}
 		if (answer_need(t, n, err) != 0) {

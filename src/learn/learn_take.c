@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "learn/learn_priv.h"
 
@@ -45,13 +46,7 @@ static bool is_same(const struct need *a, const struct need *b)
 /* Returns true if the skill tried it before. */
 static bool was_tried(const struct needs *s, const struct need *n)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct need *have = &s->v[i];
-		if (!have->hint && is_same(have, n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(have, s->v, s->n, !have->hint && is_same(have, n));
 }
 
 /* A host that is barred on one port is barred there in every protocol. A host that is barred
@@ -64,10 +59,10 @@ static bool bars_need(const struct need *barred, const struct need *n)
 
 static const char *danger_of(const struct learner *t, const struct need *n)
 {
-	for (size_t i = 0; i < t->barred.n; i++) {
-		if (bars_need(&t->barred.v[i], n)) {
-			return t->barred.v[i].danger;
-		}
+	const struct need *bars = ARRAY_FIND(e, t->barred.v, t->barred.n, bars_need(e, n));
+
+	if (bars != NULL) {
+		return bars->danger;
 	}
 	return is_mere_question(n) ? "the name was only looked up, and never connected to: a "
 	                             "lookup can carry data out"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -86,12 +87,10 @@ static void take_repeat(struct record_reading *r, int64_t of, int64_t count)
 
 const char *record_name(const struct record_reading *r, const char *address)
 {
-	for (size_t i = 0; i < r->n_names; i++) {
-		if (strcmp(r->names[i].address, address) == 0) {
-			return r->names[i].name;
-		}
-	}
-	return NULL;
+	const struct shown_name *known =
+	        ARRAY_FIND(name, r->names, r->n_names, strcmp(name->address, address) == 0);
+
+	return known != NULL ? known->name : NULL;
 }
 
 static void take_name(struct record_reading *r, const struct line *l)

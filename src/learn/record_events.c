@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/record_priv.h"
@@ -10,12 +11,7 @@
 
 static bool is_one_of(const char *s, const char *const *words, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(s, words[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(word, words, n, strcmp(s, *word) == 0);
 }
 
 /* ---- events ------------------------------------------------------------------------ */

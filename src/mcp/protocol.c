@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
@@ -275,12 +276,8 @@ static const struct mcp_method *find_method(const struct mcp_server *s, const ch
 			return has ? &row->m : NULL;
 		}
 	}
-	for (size_t i = 0; i < s->app->n_methods; i++) {
-		if (strcmp(s->app->methods[i].name, name) == 0) {
-			return &s->app->methods[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(method, s->app->methods, s->app->n_methods,
+	                  strcmp(method->name, name) == 0);
 }
 
 const struct mcp_method *mcp_method_find(const struct mcp_server *s, enum mcp_era era,

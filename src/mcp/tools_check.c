@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
@@ -318,12 +319,7 @@ static void check_unknown(struct problems *p, const struct mcp_tool *t, const ch
 
 static bool is_field(const struct mcp_tool *t, const char *name)
 {
-	for (size_t i = 0; i < t->n_fields; i++) {
-		if (strcmp(t->fields[i].name, name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(field, t->fields, t->n_fields, strcmp(field->name, name) == 0);
 }
 
 static void problems_write(struct problems *p, const char *tool, struct json *j)

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "observe/observe_calls.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/notify.h"
@@ -85,12 +86,7 @@ static const struct observed_call CALLS[] = {
 
 static const struct observed_call *find_call(int nr)
 {
-	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
-		if (CALLS[i].nr == nr) {
-			return &CALLS[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(call, CALLS, ARRAY_LEN(CALLS), call->nr == nr);
 }
 
 static struct bytes take_bytes(const char *s)

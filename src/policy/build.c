@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
@@ -275,12 +276,7 @@ void given_free(struct given *v, size_t n)
 
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].option == option && strcmp(v[i].value, value) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, v, n, e->option == option && strcmp(e->value, value) == 0);
 }
 
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value)

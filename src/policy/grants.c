@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
@@ -75,6 +76,14 @@ const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path)
 		in = path_beneath(path, g->target) != NULL ? g : in;
 	}
 	return in;
+}
+
+int plan_skill_fd(const struct ssb_plan *p)
+{
+	const struct grant *own =
+	        ARRAY_FIND(g, p->grants, p->n_grants, g->origin == ORIGIN_SKILL && g->is_dir);
+
+	return own != NULL ? own->fd : -1;
 }
 
 static int compare_grants(const void *x, const void *y)

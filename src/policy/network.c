@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -47,12 +48,7 @@ static void add_egress(struct build *b, const struct egress_rule *rule)
 
 static bool has_port(const struct egress_rule *r, uint16_t port)
 {
-	for (size_t i = 0; i < r->n_ports; i++) {
-		if (r->ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, r->ports, r->n_ports, *e == port);
 }
 
 /* True if the address or range of `owner` contains that of `rule`. */

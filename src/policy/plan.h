@@ -281,6 +281,10 @@ static inline const struct grant *prepared_grants(const struct prepared *of_run,
 /* Returns the innermost grant that shows `path` in the sandbox; NULL: none does. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
+/* Returns the skill's own directory (borrowed), which the sandbox shows at /skill even if its path
+ * names another directory by now. -1: there is none. */
+int plan_skill_fd(const struct ssb_plan *p);
+
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
 /* Overwrites the credentials of the proxy in this process's copy of the memory. They are in buffers

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "os/entries.h"
 #include "os/file.h"
@@ -27,13 +28,9 @@ static bool is_kept(const struct build *b, const char *path)
 /* True if the directory contains a place that the sandbox keeps. */
 static bool leads_to_kept(const struct build *b, const char *path)
 {
-	bool leads = path_beneath(b->owner->home, path) != NULL;
-
-	for (size_t i = 0; i < VIEW_ROWS && !leads; i++) {
-		leads = (VIEW[i].claim & VIEW_STAYS) != 0 &&
-		        path_beneath(VIEW[i].path, path) != NULL;
-	}
-	return leads;
+	return path_beneath(b->owner->home, path) != NULL ||
+	       ARRAY_HAS(row, VIEW, VIEW_ROWS,
+	                 (row->claim & VIEW_STAYS) != 0 && path_beneath(row->path, path) != NULL);
 }
 
 static void grant_entry(struct build *b, const struct path_request *r, const char *path)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <linux/openat2.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -329,10 +330,6 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 
 bool plans_harmless(const struct ssb_plan *p)
 {
-	bool writes = false;
-
-	for (size_t i = 0; i < p->n_grants; i++) {
-		writes |= p->grants[i].access == ACCESS_WRITE;
-	}
-	return p->n_egress == 0 && !writes && p->best_effort == 0;
+	return p->n_egress == 0 && p->best_effort == 0 &&
+	       !ARRAY_HAS(grant, p->grants, p->n_grants, grant->access == ACCESS_WRITE);
 }

@@ -11,6 +11,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -120,12 +121,7 @@ static void on_look(void *arg)
 
 static bool is_known(const struct records_live *l, const char *id)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].id, id) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, strcmp(e->id, id) == 0);
 }
 
 void records_live_follow(struct records_live *l, const char *id)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -145,12 +146,7 @@ int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_err
 
 static bool is_served(const struct skills *s, const char *real)
 {
-	for (size_t i = 0; i < s->n_roots; i++) {
-		if (path_beneath(real, s->roots[i]) != NULL) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(root, s->roots, s->n_roots, path_beneath(real, *root) != NULL);
 }
 
 /* Adds a skill to the list. Takes `dir`. */
@@ -266,12 +262,7 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 
 static const struct skill *by_word(const struct skills *s, const char *word)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		if (strcmp(s->v[i].name, word) == 0) {
-			return &s->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, s->v, s->n, strcmp(e->name, word) == 0);
 }
 
 /* Returns true if the text of the path lies in a served directory. */
@@ -314,8 +305,8 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
 	auto_free char *real = found == NULL && is_path ? real_directory(s, word) : NULL;
 
-	for (size_t i = 0; found == NULL && real != NULL && i < n; i++) {
-		found = strcmp(v[i].dir, real) == 0 ? &v[i] : NULL;
+	if (real != NULL) {
+		found = ARRAY_FIND(skill, v, n, strcmp(skill->dir, real) == 0);
 	}
 	if (found != NULL) {
 		*ret = found;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/name.h"
@@ -86,11 +87,9 @@ static int take_directory(const char *word, const struct skill *v, size_t n, cha
                           struct ssb_error *err)
 {
 	auto_free char *real = word == NULL ? NULL : realpath(word, NULL);
-	bool served = false;
+	bool served =
+	        real != NULL && ARRAY_HAS(skill, v, n, path_beneath(skill->dir, real) != NULL);
 
-	for (size_t i = 0; real != NULL && i < n; i++) {
-		served |= path_beneath(v[i].dir, real) != NULL;
-	}
 	if (word != NULL && !served) {
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "directory",

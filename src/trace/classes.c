@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 
 static const char *const SEVERITIES[] = {
@@ -139,12 +140,8 @@ void classes_derive(const struct classes *c, struct classes *ret)
 
 bool classes_empty(const struct classes *c)
 {
-	for (size_t i = 0; i < CLASS_COUNT; i++) {
-		if (c->hits[i].count > 0) {
-			return false;
-		}
-	}
-	return c->enforced == 0 && c->not_prevented == 0;
+	return !ARRAY_HAS(hit, c->hits, CLASS_COUNT, hit->count > 0) && c->enforced == 0 &&
+	       c->not_prevented == 0;
 }
 
 static void write_class(struct json *j, enum class_id id, const struct class_hits *h)

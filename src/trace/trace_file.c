@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
@@ -151,14 +152,9 @@ static int trace_file_vacant(const struct trace_file *f, const char *name, const
 static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *of_run,
                            const struct stat *st)
 {
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &prepared_grants(of_run, plan)[i];
-		if (g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
-		    g->ino == st->st_ino) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(g, prepared_grants(of_run, plan), plan->n_grants,
+	                 g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
+	                         g->ino == st->st_ino);
 }
 
 /* Returns whether the directory is a writable grant or is beneath one. Compares the device and
