@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 /* Returns the first of the `n` elements of `v` for which `test` is true; NULL: none. `test` names
- * the element by the pointer `e`: ARRAY_FIND(run, l->v, l->n, run->pid == pid). */
+ * the element by the pointer `e`: ARRAY_FIND(run, l->v, l->n, run->pid == pid). A name that is
+ * declared cannot be in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define ARRAY_FIND(e, v, n, test)                                                                  \
 	({                                                                                         \
 		__typeof__((v) + 0) e = (v);                                                       \
@@ -18,6 +19,7 @@
 		}                                                                                  \
 		e##_left > 0 ? e : NULL;                                                           \
 	})
+/* NOLINTEND(bugprone-macro-parentheses) */
 /* Returns whether `test` is true for one of the elements. */
 #define ARRAY_HAS(e, v, n, test) (ARRAY_FIND(e, v, n, test) != NULL)
 
