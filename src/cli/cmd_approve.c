@@ -2,10 +2,8 @@
  * only for exactly the files that were shown. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "cli/ask.h"

@@ -3,7 +3,6 @@
  * Messages are printed when the skill has ended, and the skill's output after them. Each line of
  * the output comes after a bar and is made visible, so that it cannot look like our question. Keys
  * that were pressed while the skill ran answer no question. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

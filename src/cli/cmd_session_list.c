@@ -1,7 +1,6 @@
 /* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
 
-#include "base/stamp.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/say.h"

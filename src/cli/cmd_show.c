@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/line.h"

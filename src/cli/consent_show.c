@@ -14,7 +14,6 @@
 #include "cli/say.h"
 #include "consent/diff.h"
 #include "policy/options.h"
-#include "policy/owner.h"
 #include "report/render.h"
 
 void consent_view_done(struct consent_view *v)

@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/stamp.h"
-#include "policy/owner.h"
 #include "skill/skill.h"
 
 #define SHORT_RUN (12 * 3600) /* seconds */

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/own.h"
 #include "egress/table.h"
 #include "learn/propose.h"
 #include "policy/path.h"

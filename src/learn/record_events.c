@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/limits.h"
 #include "base/own.h"
 #include "learn/record_priv.h"
 #include "policy/path.h"

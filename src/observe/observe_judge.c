@@ -8,7 +8,6 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "trace/classes.h"
 #include "observe/observe_judge_priv.h"
@@ -16,7 +15,6 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger.h"
-#include "policy/path.h"
 
 static const enum event_rule ZONE_RULES[] = {
 	[ZONE_SYSTEM] = RULE_SYSTEM,  [ZONE_PRIVATE] = RULE_PRIVATE, [ZONE_KERNEL] = RULE_KERNEL,

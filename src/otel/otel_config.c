@@ -1,7 +1,6 @@
 /* otel_config.c - reads the OTEL_* variables of the owner's environment. */
 #include "otel/otel_config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

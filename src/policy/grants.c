@@ -1,7 +1,6 @@
 /* grants.c - the list of grants. It is sorted, and contains no grant that another one includes. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/limits.h"

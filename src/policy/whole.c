@@ -6,7 +6,6 @@
  * Symlinks are left out: those of the system are in every sandbox. */
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* withhold.c - requests that are withheld: they are left out of the plan without stopping the run.
  * These are the requests that the owner declined (--without, or in the approval), and requests of a
  * sidecar that names no directory. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -4,7 +4,6 @@
  * runs: every 200 ms if a client has subscribed to one of them; otherwise every second, and only
  * whether they are still running. While nothing is running, the timer is off. A run that began
  * before the server becomes known when a client reads its record. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -10,7 +10,6 @@
 #include "base/visible.h"
 #include "policy/path.h"
 #include "serve/approve.h"
-#include "serve/plans.h"
 #include "consent/risk.h"
 #include "serve/run_say.h"
 #include "serve/show.h"

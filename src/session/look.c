@@ -1,7 +1,6 @@
 /* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is over are
  * expired first, so that none of them is shown as active. Callbacks are called after the
  * transaction, so that they may be slow. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

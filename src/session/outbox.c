@@ -1,7 +1,6 @@
 /* outbox.c - messages to the owner. A message is written in the transaction that it reports. Each
  * message is taken by one herald at a time. */
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 /* session_runs.c - the runs of a session: records where they run, and what they use. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include "session/store.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/diag.h"

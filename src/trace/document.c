@@ -7,7 +7,6 @@
 
 #include "trace/trace_limits.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/name.h"
 #include "os/file.h"
 

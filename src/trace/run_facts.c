@@ -3,10 +3,8 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "trace/reader.h"
-#include "base/limits.h"
 #include "base/own.h"
 
 /* Enough for the end line (64 KiB at most) and the signature after it. */

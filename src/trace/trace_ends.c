@@ -1,6 +1,5 @@
 /* trace_ends.c - writes the lines of the record that are not events: how the run began, in which
  * sandbox, with which files, how it ended, and the owner's signature. */
-#include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
