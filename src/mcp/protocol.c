@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/limits.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 #include "mcp/subs.h"
@@ -25,12 +26,9 @@ static const struct {
 
 static int version_index(const char *version)
 {
-	for (size_t i = 0; i < ARRAY_LEN(VERSIONS); i++) {
-		if (strcmp(VERSIONS[i].name, version) == 0) {
-			return (int)i;
-		}
-	}
-	return -1;
+	size_t i = name_index(version, &VERSIONS[0].name, ARRAY_LEN(VERSIONS), sizeof(VERSIONS[0]));
+
+	return i < ARRAY_LEN(VERSIONS) ? (int)i : -1;
 }
 
 bool mcp_version_known(const char *version)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "policy/upstream.h"
@@ -57,12 +58,7 @@ const char *grant_origin_name(enum grant_origin o)
 
 enum grant_origin grant_origin_from(const char *name)
 {
-	int origin = 0;
-
-	while (origin < ORIGIN_OTHER && strcmp(ORIGINS[origin], name) != 0) {
-		origin++;
-	}
-	return (enum grant_origin)origin;
+	return (enum grant_origin)name_index(name, ORIGINS, ORIGIN_OTHER, sizeof(ORIGINS[0]));
 }
 
 char *build_printf(struct build *b, const char *fmt, ...)
