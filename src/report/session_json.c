@@ -2,8 +2,6 @@
 #include "report/session_json.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/stamp.h"
@@ -19,10 +17,8 @@ int64_t session_age_us(const struct session *s)
 void session_json_time(struct json *j, const char *key, int64_t us)
 {
 	struct stamp stamp = STAMP_NONE;
-	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
-		              .tv_nsec = (long)(us % 1000000) * 1000 };
 
-	json_kstr(j, key, us > 0 ? stamp_text(&stamp, &t) : NULL);
+	json_kstr(j, key, us > 0 ? stamp_text_us(&stamp, us) : NULL);
 }
 
 void session_json_facts(struct json *j, const struct session *s)
@@ -46,19 +42,6 @@ void session_json_facts(struct json *j, const struct session *s)
 	json_kuint(j, "violation_count", s->violations);
 }
 
-static void put_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
-{
-	char text[40];
-
-	if (!session_meter_is_time(m)) {
-		json_kuint(j, key, v);
-		return;
-	}
-	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
-	json_key(j, key);
-	json_raw(j, text, (size_t)n);
-}
-
 static void put_limits(struct json *j, const struct session *s)
 {
 	const struct session_policy *p = s->policy;
@@ -69,7 +52,7 @@ static void put_limits(struct json *j, const struct session *s)
 			continue;
 		}
 		json_kopen(j, session_meter_name(m), '{');
-		put_meter(j, "max", m, p->limits[m].max);
+		session_meter_json(j, "max", m, p->limits[m].max);
 		json_kstr(j, "on_exceed", session_act_name(p->limits[m].act));
 		json_close(j, '}');
 	}
@@ -102,7 +85,7 @@ void session_json_bounds(struct json *j, const struct session *s)
 	json_close(j, '}');
 	json_kopen(j, "meters", '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		put_meter(j, session_meter_name(m), m, s->meters[m]);
+		session_meter_json(j, session_meter_name(m), m, s->meters[m]);
 	}
 	json_close(j, '}');
 }

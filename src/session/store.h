@@ -251,7 +251,6 @@ bool entry_only_counts(struct row *row);
 /* Signs the new lines in the ledger of a session that is over. Without a key the ledger stays
  * unsigned, and c->warning says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
-void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
 /* Writes {"name":count,...} of the session's violations. */
 int entry_counts(struct session_store *ss, int64_t session, struct json *j, struct ssb_error *err);
