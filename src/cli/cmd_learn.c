@@ -73,8 +73,7 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_adds(out, "  ");
 	need_text(out, n);
 	if (n->danger != NULL) {
-		buf_adds(out, ": ");
-		visible_text(out, n->danger, false);
+		visible_addf(out, ": %s", n->danger);
 	}
 	buf_addc(out, '\n');
 }

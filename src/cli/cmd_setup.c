@@ -412,9 +412,7 @@ static int show_change(const struct setup *s)
 
 	if (s->editing) {
 		config_edit_diff(s->before.len > 0 ? s->before.data : "", s->after.data, &diff);
-		buf_adds(&out, s->existed ? "--- " : "--- (new) ");
-		visible_text(&out, s->file, false);
-		buf_addc(&out, '\n');
+		visible_addf(&out, "--- %s%s\n", s->existed ? "" : "(new) ", s->file);
 	} else if (s->entry != NULL) {
 		json_init(&j, &old, true);
 		json_copy(&j, &s->doc, s->entry);

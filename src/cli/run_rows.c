@@ -49,13 +49,10 @@ static void put_row(struct buf *out, const struct run_facts *f)
 	buf_addf(out, "  %-12s ", f->severity > 0 ? classes_severity_name(f->severity) : "-");
 	visible_text(out, f->skill, false);
 	if (f->version[0] != '\0') {
-		buf_addc(out, ' ');
-		visible_text(out, f->version, false);
+		visible_addf(out, " %s", f->version);
 	}
 	if (f->session[0] != '\0') {
-		buf_adds(out, "  (session ");
-		visible_text(out, f->session, false);
-		buf_addc(out, ')');
+		visible_addf(out, "  (session %s)", f->session);
 	}
 	buf_addc(out, '\n');
 }

@@ -112,8 +112,7 @@ static const char *add_members(struct buf *out, const struct line *l, const char
 	for (const struct json_node *n = json_first(&l->doc, object); n != NULL;
 	     n = json_next(&l->doc, n)) {
 		buf_adds(out, between);
-		visible_text(out, n->key != NULL ? n->key : "?", false);
-		buf_addc(out, ' ');
+		visible_addf(out, "%s ", n->key != NULL ? n->key : "?");
 		render_text(out, n, "?");
 		between = ", ";
 	}

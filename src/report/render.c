@@ -190,8 +190,7 @@ void render_what(struct buf *out, const struct line *l)
 	enum render_group group = find_kind(l)->group;
 
 	if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
-		buf_adds(out, "call ");
-		visible_text(out, op, false);
+		visible_addf(out, "call %s", op);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
 		put_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {

@@ -61,23 +61,16 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	show_kstr(&a->j, "name", skill->name);
 	show_kstr(&a->j, "path", skill->dir);
 	json_kbool(&a->j, "valid", valid);
-	visible_text(&a->text, skill->name, false);
 	if (valid) {
 		json_kstr(&a->j, "format", skill_format_name(found.format));
 		show_kstr(&a->j, "version", m->version);
 		show_kstr(&a->j, "description", m->description);
-		buf_adds(&a->text, " ");
-		visible_text(&a->text, m->version, false);
-		if (m->description[0] != '\0') {
-			buf_adds(&a->text, ": ");
-			visible_text(&a->text, m->description, false);
-		}
+		visible_addf(&a->text, "%s %s%s%s\n", skill->name, m->version,
+		             m->description[0] != '\0' ? ": " : "", m->description);
 	} else {
 		show_kstr(&a->j, "problem", err.text);
-		buf_adds(&a->text, ": not valid: ");
-		visible_text(&a->text, err.text, false);
+		visible_addf(&a->text, "%s: not valid: %s\n", skill->name, err.text);
 	}
-	buf_addc(&a->text, '\n');
 	json_close(&a->j, '}');
 }
 
@@ -140,15 +133,8 @@ static void say_finding(struct skills_reply *a, const struct ssb_diag *d)
 	show_kstr(&a->j, "text", d->text);
 	show_kstr(&a->j, "fix", d->remedy);
 	json_close(&a->j, '}');
-	buf_addf(&a->text, "%s: ", name_of_finding(d->severity));
-	visible_text(&a->text, d->where, false);
-	buf_adds(&a->text, ": ");
-	visible_text(&a->text, d->text, false);
-	if (d->remedy[0] != '\0') {
-		buf_adds(&a->text, "; ");
-		visible_text(&a->text, d->remedy, false);
-	}
-	buf_addc(&a->text, '\n');
+	visible_addf(&a->text, "%s: %s: %s%s%s\n", name_of_finding(d->severity), d->where, d->text,
+	             d->remedy[0] != '\0' ? "; " : "", d->remedy);
 }
 
 void tool_validate_skill(void *app, struct mcp_call *c)
