@@ -269,8 +269,7 @@ static const char *find_own_setting(const struct setup *s, const struct json_nod
 		                             "enabled",   "name",
 		                             "transport", "type" };
 
-	for (const struct json_node *n = json_first(&s->doc, object); n != NULL;
-	     n = json_next(&s->doc, n)) {
+	JSON_EACH (n, &s->doc, object) {
 		bool known = json_is(n, JSON_NULL) || json_is(n, JSON_FALSE) ||
 		             (n->type >= JSON_ARRAY && n->n == 0);
 		for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {

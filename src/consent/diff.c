@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/string_list.h"
+#include "base/tail.h"
 #include "consent/words.h"
 #include "policy/path.h"
 #include "skill/skill.h"
@@ -83,17 +84,9 @@ static bool is_code(const char *path)
 /* Returns true if the plan's command names this file, as "/skill/main.py" or "main.py". */
 static bool is_entry(const struct ssb_plan *plan, const char *path)
 {
-	size_t len = strlen(path);
-
-	for (size_t i = 0; plan != NULL && i < plan->argv.n; i++) {
-		const char *word = plan->argv.v[i];
-		size_t n = strlen(word);
-		if (n >= len && strcmp(word + n - len, path) == 0 &&
-		    (n == len || word[n - len - 1] == '/')) {
-			return true;
-		}
-	}
-	return plan != NULL && plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0;
+	return plan != NULL &&
+	       (ARRAY_HAS(word, plan->argv.v, plan->argv.n, tail_behind(*word, '/', path)) ||
+	        (plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0));
 }
 
 static bool can_execute(const struct skill_file *f)

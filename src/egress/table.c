@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "policy/range.h"
 
 #define SLOTS_PER_24 254 /* .0 and .255 look like network and broadcast addresses */
@@ -50,14 +51,6 @@ enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t por
 		break;
 	}
 	return FIRST_RAW;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t len = strlen(s);
-	size_t n = strlen(end);
-
-	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
 /* Returns whether the text is a host name. The labels in the rule were already checked with the
@@ -97,7 +90,7 @@ bool egress_name_matches(const struct egress_rule *rule, const char *name)
 	case HOST_EXACT:
 		return strcmp(domain, name) == 0;
 	case HOST_WILDCARD: /* is_host_name() refuses an empty label before the dot */
-		return is_host_name(name) && ends_with(name, domain + 1);
+		return is_host_name(name) && tail_is(name, domain + 1);
 	case HOST_ADDRESS:
 		return same_address(domain, name);
 	case HOST_CIDR:
@@ -152,7 +145,7 @@ static bool rule_covers(const struct egress_table *t, size_t rule, const struct 
 		return egress_name_matches(r, slot->name);
 	}
 	return r->kind == HOST_WILDCARD &&
-	       ends_with(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
+	       tail_is(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
 }
 
 static bool rule_serves(const struct egress_table *t, size_t rule, const struct slot *slot,

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "learn/learn_priv.h"
 
 static char SEEN[] = "seen by learn";
@@ -12,10 +13,7 @@ static char SEEN[] = "seen by learn";
 /* Returns true for a variable that we set, and for a host that is only in a made-up value. */
 static bool is_ours(const struct need *n)
 {
-	size_t len = strlen(n->value);
-
-	return n->kind == NEED_ENV ||
-	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
+	return n->kind == NEED_ENV || (n->kind == NEED_NETWORK && tail_is(n->value, ".invalid"));
 }
 
 /* Returns true for a name that was looked up, and to which the skill did not connect. */

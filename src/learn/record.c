@@ -197,8 +197,7 @@ static void take_run(struct record_reading *r, const struct line *l)
 	        json_member(&l->doc, json_member(&l->doc, plan, "granted"), "files");
 	const char *home = record_value(json_member(&l->doc, plan, "home"));
 
-	for (const struct json_node *n = json_first(&l->doc, files); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, files) {
 		take_place(r, l, n);
 	}
 	for (const struct json_node *n =
@@ -339,19 +338,6 @@ static bool is_run_of(const struct line *l, const char *dir)
 	return rest != NULL && strcmp(rest, MANIFEST_FILE) == 0;
 }
 
-/* Reads the first line of a record. Returns false if it is not the start of a run. */
-static bool read_first_line(int fd, struct line *l)
-{
-	AUTO(reader_done) struct reader in;
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
-
-	reader_init(&in, fd, 0);
-	return reader_next(&in, &text, &len) == READER_LINE &&
-	       line_parse(l, text, len, &why) == 0 && l->kind == EV_RUN;
-}
-
 /* Returns true if the record contains everything that the run did. A record is incomplete if the
  * run was not observed, or has not ended. */
 static bool is_whole(int fd, const struct line *l, const char *id)
@@ -377,7 +363,7 @@ int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct str
 	runs_stat(&runs);
 	for (size_t i = 0; i < runs.n; i++) {
 		auto_fd fd = runs_record(&runs, &runs.v[i]);
-		if (fd < 0 || !read_first_line(fd, &l) || !is_run_of(&l, dir)) {
+		if (fd < 0 || !line_read_run(&l, fd) || !is_run_of(&l, dir)) {
 			continue;
 		}
 		if (whole && !is_whole(fd, &l, runs.v[i].id)) {

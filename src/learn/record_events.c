@@ -252,8 +252,7 @@ static void take_variables(struct record_reading *r, const struct line *l, const
 {
 	const struct json_node *names = line_get(l, list);
 
-	for (const struct json_node *n = json_first(&l->doc, names); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, names) {
 		const char *name = record_value(n);
 		if (name != NULL && !is_given(r, name)) {
 			struct need need = { .kind = NEED_ENV,

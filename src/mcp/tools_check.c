@@ -256,7 +256,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 		return;
 	}
 	size_t at = 0;
-	for (const struct json_node *s = json_first(doc, node); s != NULL; s = json_next(doc, s)) {
+	JSON_EACH (s, doc, node) {
 		if (!json_is(s, JSON_STRING) || !is_text(s)) {
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
 			               json_is(s, JSON_STRING) ? "not clean text" : type_text(s));
@@ -350,7 +350,7 @@ size_t tools_check_arguments(const struct mcp_tool *t, const struct json_doc *do
 	for (size_t i = 0; i < t->n_fields; i++) {
 		check_field(&p, &t->fields[i], doc, json_member(doc, args, t->fields[i].name));
 	}
-	for (const struct json_node *m = json_first(doc, args); m != NULL; m = json_next(doc, m)) {
+	JSON_EACH (m, doc, args) {
 		if (!is_field(t, m->key)) {
 			check_unknown(&p, t, m->key);
 		}

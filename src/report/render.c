@@ -246,8 +246,7 @@ static void put_layers(struct buf *out, const struct line *l)
 	const struct json_node *layers = line_get(l, "layers");
 	bool lost = false;
 
-	for (const struct json_node *n = json_first(&l->doc, layers); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, layers) {
 		const char *state = json_string(json_member(&l->doc, n, "state"), NULL);
 		if (layers_state_from(state) != LAYER_ON) {
 			buf_adds(out, lost ? ", " : "WITHOUT ");

@@ -94,15 +94,9 @@ static bool was_started(const struct records *k, const char *id)
  * it. */
 static char *read_skill_dir(int fd)
 {
-	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
 
-	reader_init(&in, fd, 0);
-	if (reader_next(&in, &text, &len) != READER_LINE || line_parse(&l, text, len, &why) != 0 ||
-	    l.kind != EV_RUN) {
+	if (!line_read_run(&l, fd)) {
 		return NULL;
 	}
 	/* A plan that is too long for its line is left out. Then the path of the manifest usually

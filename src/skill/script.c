@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "base/visible.h"
 #include "manifest/yaml_text.h"
 #include "os/entries.h"
@@ -31,11 +32,8 @@ static const struct {
 
 static const char *by_ending(const char *path)
 {
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < ARRAY_LEN(ENDINGS); i++) {
-		size_t n = strlen(ENDINGS[i].end);
-		if (len > n && strcmp(path + len - n, ENDINGS[i].end) == 0) {
+	for (size_t i = 0; path[0] != '\0' && i < ARRAY_LEN(ENDINGS); i++) {
+		if (tail_is(path + 1, ENDINGS[i].end)) {
 			return ENDINGS[i].program;
 		}
 	}

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "os/file.h"
 
 #define REMEDY "set XDG_STATE_HOME to a directory that you can write"
@@ -90,10 +91,9 @@ const char *trace_file_more(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
-	size_t len = strlen(name);
 
 	/* The name ".json" has nothing before the extension, so it gets ".jsonl" appended. */
-	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
+	return name[0] != '\0' && tail_is(name + 1, ".json") ? "l" : ".jsonl";
 }
 
 /* Splits the path that the owner gave, opens its directory, and sets the names of both files. */
