@@ -33,5 +33,14 @@ static inline void *array_grow(void *v, size_t n, size_t size)
 	}
 	return reallocarray(v, n == 0 ? 32 : n * 2, size);
 }
+/* Does the same for the array `v` itself. Returns false without memory. */
+#define ARRAY_MORE(v, n)                                                                           \
+	({                                                                                         \
+		void *more_ = array_grow((v), (n), sizeof(*(v)));                                  \
+		if (more_ != NULL) {                                                               \
+			(v) = more_;                                                               \
+		}                                                                                  \
+		more_ != NULL;                                                                     \
+	})
 
 #endif

@@ -82,20 +82,18 @@ static enum ability_rank rank_of(const struct ssb_plan *p, const struct ability 
 static int add_ability(struct abilities *a, const struct ssb_plan *p, const char *asked,
                        const struct refusal *r)
 {
-	struct ability *v = realloc(a->v, (a->n + 1) * sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(a->v, a->n)) {
 		return -1;
 	}
-	a->v = v;
-	v[a->n] = (struct ability){ .asked = strdup(asked),
-		                    .dangerous = r != NULL,
-		                    .never = is_final(p, asked) };
-	if (v[a->n].asked == NULL || words_say(p, r, &v[a->n]) != 0) {
-		ability_done(&v[a->n]);
+	struct ability *to = &a->v[a->n];
+	*to = (struct ability){ .asked = strdup(asked),
+		                .dangerous = r != NULL,
+		                .never = is_final(p, asked) };
+	if (to->asked == NULL || words_say(p, r, to) != 0) {
+		ability_done(to);
 		return -1;
 	}
-	v[a->n].rank = rank_of(p, &v[a->n]);
+	to->rank = rank_of(p, to);
 	a->n++;
 	return 0;
 }

@@ -10,13 +10,10 @@
 
 static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *at, uint16_t port)
 {
-	struct unused *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(s->v, s->n)) {
 		return false;
 	}
-	s->v = v;
-	v[s->n++] = (struct unused){ kind, at->s, at->line, port };
+	s->v[s->n++] = (struct unused){ kind, at->s, at->line, port };
 	return true;
 }
 

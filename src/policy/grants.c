@@ -38,14 +38,12 @@ void grants_add(struct build *b, struct grant *g)
 		grants_release(g);
 		return;
 	}
-	struct grant *v = realloc(p->grants, (p->n_grants + 1) * sizeof(*v));
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->grants, p->n_grants)) {
 		b->failed = true;
 		grants_release(g);
 		return;
 	}
-	p->grants = v;
-	v[p->n_grants++] = *g;
+	p->grants[p->n_grants++] = *g;
 	*g = (struct grant){ .fd = -1, .parent_fd = -1 };
 }
 

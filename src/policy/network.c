@@ -25,14 +25,12 @@ static void simplify_rule(struct egress_rule *r)
 static void add_egress(struct build *b, const struct egress_rule *rule)
 {
 	struct ssb_plan *p = b->plan;
-	struct egress_rule *v = realloc(p->egress, (p->n_egress + 1) * sizeof(*v));
 
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->egress, p->n_egress)) {
 		b->failed = true;
 		return;
 	}
-	p->egress = v;
-	struct egress_rule *r = &v[p->n_egress];
+	struct egress_rule *r = &p->egress[p->n_egress];
 	*r = *rule;
 	r->domain.s = strdup(rule->domain.s);
 	r->ports = malloc((rule->n_ports + 1) * sizeof(*r->ports));

@@ -163,16 +163,12 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LIMIT, 0, "--skills", "there are more than %d skills",
 		                MAX_SKILLS);
 	}
-	struct skill *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-	if (v == NULL) {
+	char *name = strdup(path_base(real));
+	if (name == NULL || !ARRAY_MORE(s->v, s->n)) {
+		free(name);
 		return fail_no_memory(err);
 	}
-	s->v = v;
-	v[s->n] = (struct skill){ strdup(path_base(real)), NULL };
-	if (v[s->n].name == NULL) {
-		return fail_no_memory(err);
-	}
-	v[s->n++].dir = steal_ptr(&real);
+	s->v[s->n++] = (struct skill){ name, steal_ptr(&real) };
 	return 0;
 }
 

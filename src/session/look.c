@@ -3,6 +3,7 @@
  * transaction, so that they may be slow. */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "session/schema.h"
@@ -28,7 +29,6 @@ int session_get(struct session_store *ss, const char *id, struct session *ret,
 struct look_list {
 	struct row *v;
 	size_t n;
-	size_t room;
 	size_t damaged;
 	bool failed;
 };
@@ -49,15 +49,9 @@ static int list_add(void *arg, const struct db_value *v, size_t n)
 		l->damaged++;
 		return 0;
 	}
-	if (l->n == l->room) {
-		size_t room = l->room > 0 ? 2 * l->room : 64;
-		struct row *bigger = reallocarray(l->v, room, sizeof(*bigger));
-		if (bigger == NULL) {
-			l->failed = true;
-			return -1;
-		}
-		l->v = bigger;
-		l->room = room;
+	if (!ARRAY_MORE(l->v, l->n)) {
+		l->failed = true;
+		return -1;
 	}
 	l->v[l->n++] = row;
 	return 0;
@@ -141,12 +135,10 @@ static int run_add(void *arg, const struct db_value *v, size_t n)
 		l->damaged = true;
 		return 0;
 	}
-	struct session_run *bigger = reallocarray(l->v, l->n + 1, sizeof(*bigger));
-	if (bigger == NULL) {
+	if (!ARRAY_MORE(l->v, l->n)) {
 		l->failed = true;
 		return -1;
 	}
-	l->v = bigger;
 	l->v[l->n++] = r;
 	return 0;
 }

@@ -60,12 +60,10 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 		*known = price;
 		return;
 	}
-	struct price *v = realloc(p->v, (p->n + 1) * sizeof(p->v[0]));
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->v, p->n)) {
 		c->nomem = true;
 		return;
 	}
-	p->v = v;
 	p->v[p->n++] = price;
 }
 

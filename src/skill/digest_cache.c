@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
@@ -132,19 +133,9 @@ bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout
 
 static void append_record(struct digest_cache *c, const struct digest_record *r)
 {
-	if (c->n_now == MAX_RECORDED_FILES) {
-		return;
+	if (c->n_now < MAX_RECORDED_FILES && ARRAY_MORE(c->now, c->n_now)) {
+		c->now[c->n_now++] = *r;
 	}
-	if (c->n_now == c->size) {
-		size_t size = c->size < 64 ? 64 : c->size * 2;
-		struct digest_record *more = reallocarray(c->now, size, sizeof(*more));
-		if (more == NULL) {
-			return;
-		}
-		c->now = more;
-		c->size = size;
-	}
-	c->now[c->n_now++] = *r;
 }
 
 void digest_cache_add(struct digest_cache *c, const struct digest_record *r, bool fresh)

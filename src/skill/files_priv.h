@@ -39,7 +39,6 @@ struct files_walk {
 	const struct files_rules *rules;
 	const struct files_wish *wish;
 	struct skill_files *out;
-	size_t room;       /* allocated items of out->v */
 	size_t n_files;    /* entries, without directories that have any */
 	size_t n_dirs;     /* directories, including the skill's own */
 	size_t path_bytes; /* of entries and queues */
