@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "report/render.h"
-#include "report/run_json.h"
 
 #define SHORT_ID 8
 
@@ -71,7 +70,7 @@ int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (as_json) {
-			run_json(&j, &runs[i]);
+			run_facts_json(&j, &runs[i]);
 		} else {
 			put_row(&out, &runs[i]);
 		}

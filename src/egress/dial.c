@@ -273,11 +273,6 @@ static void *job_main(void *arg)
 
 /* ---- the broker's requests ---------------------------------------------- */
 
-static bool rule_has_port(const struct egress_rule *rule, uint16_t port)
-{
-	return ARRAY_HAS(e, rule->ports, rule->n_ports, *e == port);
-}
-
 /* Reads and checks a request of `len` bytes in `raw`. `len` is negative if the message was longer
  * than the buffer. Returns false if the request is not valid or no rule grants it. */
 static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t len,
@@ -297,7 +292,7 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	}
 	const struct egress_rule *rule = &plan->egress[q.rule];
 	if ((rule->protocol == PROTO_UDP) != (q.id.kind == DIAL_UDP) ||
-	    !rule_has_port(rule, q.port) || !egress_name_matches(rule, q.name)) {
+	    !egress_rule_has_port(rule, q.port) || !egress_name_matches(rule, q.name)) {
 		return false;
 	}
 	*ret = q;

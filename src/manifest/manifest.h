@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "skillsandbox.h"
 
@@ -50,6 +51,11 @@ struct egress_rule {
 	bool ech; /* the owner allows ClientHellos of this rule to hide the real name */
 	bool any; /* of a learning run: for every name that no other rule declares */
 };
+
+static inline bool egress_rule_has_port(const struct egress_rule *r, uint16_t port)
+{
+	return ARRAY_HAS(e, r->ports, r->n_ports, *e == port);
+}
 
 /* Limits for all rules of a run together. */
 struct net_limits {

@@ -317,11 +317,6 @@ static void check_unknown(struct problems *p, const struct mcp_tool *t, const ch
 	            fix.data != NULL ? fix.data : "");
 }
 
-static bool is_field(const struct mcp_tool *t, const char *name)
-{
-	return ARRAY_HAS(field, t->fields, t->n_fields, strcmp(field->name, name) == 0);
-}
-
 static void problems_write(struct problems *p, const char *tool, struct json *j)
 {
 	auto_buf message = BUF(33 * PIECE_BYTES);
@@ -351,7 +346,7 @@ size_t tools_check_arguments(const struct mcp_tool *t, const struct json_doc *do
 		check_field(&p, &t->fields[i], doc, json_member(doc, args, t->fields[i].name));
 	}
 	JSON_EACH (m, doc, args) {
-		if (!is_field(t, m->key)) {
+		if (!ARRAY_HAS(field, t->fields, t->n_fields, strcmp(field->name, m->key) == 0)) {
 			check_unknown(&p, t, m->key);
 		}
 	}

@@ -84,11 +84,6 @@ static const struct observed_call CALLS[] = {
 	{ SYS_pidfd_send_signal, CALL_SIGNAL, OP_SIGNAL, .signal = ARG1, .target = TARGET_PIDFD },
 };
 
-static const struct observed_call *find_call(int nr)
-{
-	return ARRAY_FIND(call, CALLS, ARRAY_LEN(CALLS), call->nr == nr);
-}
-
 static struct bytes take_bytes(const char *s)
 {
 	return (struct bytes){ s, strlen(s) };
@@ -280,7 +275,8 @@ static void dispatch_call(struct observer *o, const struct seccomp_notif *n,
 void observe_call(struct observer *o, struct seccomp_notif *n)
 {
 	uint32_t verdict = seccomp_eval(o->setup.filter, &n->data);
-	const struct observed_call *c = find_call(n->data.nr);
+	const struct observed_call *c =
+	        ARRAY_FIND(call, CALLS, ARRAY_LEN(CALLS), call->nr == n->data.nr);
 
 	if (!o->armed && is_skill(o, n)) {
 		observe_arm(o);

@@ -44,11 +44,6 @@ static void add_egress(struct build *b, const struct egress_rule *rule)
 	simplify_rule(r);
 }
 
-static bool has_port(const struct egress_rule *r, uint16_t port)
-{
-	return ARRAY_HAS(e, r->ports, r->n_ports, *e == port);
-}
-
 /* True if the address or range of `owner` contains that of `rule`. */
 static bool host_within(const struct egress_rule *owner, const struct egress_rule *rule)
 {
@@ -67,7 +62,8 @@ static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct 
 	bool found = false;
 
 	for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
-		found |= host_within(&p->egress[i], rule) && has_port(&p->egress[i], port);
+		found |= host_within(&p->egress[i], rule) &&
+		         egress_rule_has_port(&p->egress[i], port);
 	}
 	return found;
 }

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "report/run_json.h"
 #include "serve/records_priv.h"
 #include "serve/show.h"
 #include "serve/skills.h"
@@ -312,7 +311,7 @@ void records_put_run(const struct served_record *r, struct json *j)
 		json_close(j, '}');
 		return;
 	}
-	run_json(&raw, &facts);
+	run_facts_json(&raw, &facts);
 	show_json(j, text.data, text.len);
 }
 

@@ -256,11 +256,6 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 
 /* ---- one skill -------------------------------------------------------------- */
 
-static const struct skill *by_word(const struct skills *s, const char *word)
-{
-	return ARRAY_FIND(e, s->v, s->n, strcmp(e->name, word) == 0);
-}
-
 /* Returns true if the text of the path lies in a served directory. */
 static bool reads_served(const struct skills *s, const char *word)
 {
@@ -297,7 +292,7 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	if (skills_list(s, &v, &n, err) != 0) {
 		return -1;
 	}
-	const struct skill *found = by_word(s, word);
+	const struct skill *found = ARRAY_FIND(e, v, n, strcmp(e->name, word) == 0);
 	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
 	auto_free char *real = found == NULL && is_path ? real_directory(s, word) : NULL;
 
