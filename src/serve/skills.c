@@ -292,7 +292,7 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	if (skills_list(s, &v, &n, err) != 0) {
 		return -1;
 	}
-	const struct skill *found = ARRAY_FIND(e, v, n, strcmp(e->name, word) == 0);
+	const struct skill *found = ARRAY_FIND(e, s->v, s->n, strcmp(e->name, word) == 0);
 	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
 	auto_free char *real = found == NULL && is_path ? real_directory(s, word) : NULL;
 
