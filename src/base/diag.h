@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/own.h"
 #include "skillsandbox.h"
 
 /* Copies the three texts. Accepts d == NULL. If there are more than MAX_DIAGS findings, the last
@@ -14,10 +15,6 @@ void diag_add(struct ssb_diags *d, enum ssb_severity severity, const char *where
 
 bool diag_has_errors(const struct ssb_diags *d); /* also counts findings that were not stored */
 
-/* For AUTO(). */
-static inline void diags_freep(struct ssb_diags **d)
-{
-	ssb_diags_free(*d);
-}
+OWN_FREEP(diags_freep, struct ssb_diags, ssb_diags_free)
 
 #endif

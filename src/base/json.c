@@ -302,8 +302,7 @@ void json_copy(struct json *j, const struct json_doc *doc, const struct json_nod
 	case JSON_ARRAY:
 	case JSON_OBJECT:
 		json_open(j, node->type == JSON_OBJECT ? '{' : '[');
-		for (const struct json_node *n = json_first(doc, node); n != NULL;
-		     n = json_next(doc, n)) {
+		JSON_EACH (n, doc, node) {
 			if (n->key != NULL) {
 				json_key(j, n->key);
 			}

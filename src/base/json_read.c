@@ -488,8 +488,7 @@ const struct json_node *json_member(const struct json_doc *doc, const struct jso
 	if (!json_is(object, JSON_OBJECT)) {
 		return NULL;
 	}
-	for (const struct json_node *m = json_first(doc, object); m != NULL;
-	     m = json_next(doc, m)) {
+	JSON_EACH (m, doc, object) {
 		if (strcmp(m->key, key) == 0) {
 			return m;
 		}

@@ -55,6 +55,12 @@ const struct json_node *json_member(const struct json_doc *doc, const struct jso
                                     const char *key);
 const struct json_node *json_first(const struct json_doc *doc, const struct json_node *parent);
 const struct json_node *json_next(const struct json_doc *doc, const struct json_node *node);
+/* A loop over the members or elements: `n` is each of them. A name that is declared cannot be in
+ * parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
+#define JSON_EACH(n, doc, parent)                                                                  \
+	for (const struct json_node *n = json_first(doc, parent); (n) != NULL;                     \
+	     (n) = json_next(doc, n))
+/* NOLINTEND(bugprone-macro-parentheses) */
 const char *json_string(const struct json_node *node, const char *otherwise);
 int64_t json_integer(const struct json_node *node, int64_t otherwise);
 bool json_is(const struct json_node *node, enum json_type type);

@@ -1,6 +1,7 @@
-/* name.c - the tables of the names of public enums. */
+/* name.c - the tables of the names of public enums, and the search for a name. */
 #include "base/name.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -41,12 +42,9 @@ const char *name_of_end(enum ssb_end end)
 
 int name_to_end(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
-		if (strcmp(ENDS[i], name) == 0) {
-			return (int)i;
-		}
-	}
-	return -1;
+	size_t i = name_index(name, ENDS, ARRAY_LEN(ENDS), sizeof(ENDS[0]));
+
+	return i < ARRAY_LEN(ENDS) ? (int)i : -1;
 }
 
 const char *name_of_code(enum ssb_code code)
@@ -57,4 +55,15 @@ const char *name_of_code(enum ssb_code code)
 const char *name_of_finding(enum ssb_severity severity)
 {
 	return SEVERITIES[severity];
+}
+
+size_t name_index(const char *name, const char *const *names, size_t n, size_t stride)
+{
+	size_t i = 0;
+
+	while (i < n && name != NULL &&
+	       strcmp(*(const char *const *)((uintptr_t)names + i * stride), name) != 0) {
+		i++;
+	}
+	return name != NULL ? i : n;
 }

@@ -44,6 +44,15 @@ static inline void own_closedir(DIR **d)
 #define auto_dir  __attribute__((cleanup(own_closedir))) DIR *
 #define AUTO(fn)  __attribute__((cleanup(fn)))
 
+/* Defines the function `name` for AUTO(), which calls `free_fn` for a pointer to `type`. A type
+ * cannot be in parentheses here. NOLINTBEGIN(bugprone-macro-parentheses) */
+#define OWN_FREEP(name, type, free_fn)                                                             \
+	static inline void name(type **p)                                                          \
+	{                                                                                          \
+		free_fn(*p);                                                                       \
+	}
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 static inline int steal_fd(int *fd)
 {
 	int r = *fd;

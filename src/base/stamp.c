@@ -54,6 +54,12 @@ const char *stamp_text(struct stamp *s, const struct timespec *ts)
 	return s->text;
 }
 
+const char *stamp_text_us(struct stamp *s, int64_t us)
+{
+	return stamp_text(s, &(struct timespec){ .tv_sec = (time_t)(us / 1000000),
+	                                         .tv_nsec = (long)(us % 1000000) * 1000 });
+}
+
 /* Returns the number of days from 1970 to a date, by the same 400-year cycle. */
 static int64_t day_of(int64_t year, int64_t month, int64_t day)
 {

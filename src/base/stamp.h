@@ -24,6 +24,9 @@ struct stamp {
  * For a time before 1970 or after the year 9999, the nearest second that can be written is used. */
 const char *stamp_text(struct stamp *s, const struct timespec *ts);
 
+/* Like stamp_text(), for microseconds since 1970. */
+const char *stamp_text_us(struct stamp *s, int64_t us);
+
 /* Parses exactly the format of stamp_text(), into microseconds since 1970. Returns false for
  * anything else. */
 bool stamp_parse(const char *text, int64_t *ret_us);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 int string_list_add(struct string_list *l, const char *s, size_t max)
 {
 	if (l->n >= max) {
@@ -26,12 +28,7 @@ int string_list_add(struct string_list *l, const char *s, size_t max)
 
 bool string_list_has(const struct string_list *l, const char *s)
 {
-	size_t i = 0;
-
-	while (i < l->n && strcmp(l->v[i], s) != 0) {
-		i++;
-	}
-	return i < l->n;
+	return ARRAY_HAS(e, l->v, l->n, strcmp(*e, s) == 0);
 }
 
 int string_list_add_once(struct string_list *l, const char *s, size_t max)

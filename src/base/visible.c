@@ -1,7 +1,9 @@
 /* visible.c - writes hidden characters as escapes. */
 #include "base/visible.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -79,4 +81,22 @@ void visible_bytes(struct buf *out, const char *text, size_t len, bool keep_line
 		before = cp;
 		i += n;
 	}
+}
+
+void visible_addf(struct buf *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	for (const char *at = fmt; *at != '\0';) {
+		size_t n = strcspn(at, "%");
+		buf_add(out, at, n);
+		at += n;
+		if (*at == '%') {
+			assert(at[1] == 's');
+			visible_text(out, va_arg(ap, const char *), false);
+			at += 2;
+		}
+	}
+	va_end(ap);
 }

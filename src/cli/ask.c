@@ -2,7 +2,6 @@
 #include "cli/ask.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>

@@ -205,11 +205,6 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 /* Returns the session of new runs, from --session or SKILLSANDBOX_SESSION; NULL: none. */
 const char *request_session(const struct request *r);
 
-static inline void plan_freep(struct ssb_plan **p)
-{
-	ssb_plan_free(*p);
-}
-
 int cmd_run(struct request *r);
 int cmd_validate(struct request *r);
 int cmd_lint(struct request *r);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/suggest.h"
 
@@ -14,24 +15,15 @@ static bool has_row(const struct option_parse *p, const struct option_row *row)
 static const struct option_row *find_by_name(const struct option_parse *p, const char *name,
                                              size_t len)
 {
-	for (size_t i = 0; i < p->n_rows; i++) {
-		const struct option_row *row = &p->rows[i];
-		if (has_row(p, row) && strlen(row->name) == len &&
-		    memcmp(row->name, name, len) == 0) {
-			return row;
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(row, p->rows, p->n_rows,
+	                  has_row(p, row) && strlen(row->name) == len &&
+	                          memcmp(row->name, name, len) == 0);
 }
 
 static const struct option_row *find_by_letter(const struct option_parse *p, char letter)
 {
-	for (size_t i = 0; i < p->n_rows; i++) {
-		if (has_row(p, &p->rows[i]) && p->rows[i].letter == letter && letter != '\0') {
-			return &p->rows[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(row, p->rows, p->n_rows,
+	                  has_row(p, row) && row->letter == letter && letter != '\0');
 }
 
 /* The message names only the option, because the value may be a secret. */

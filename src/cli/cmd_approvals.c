@@ -80,8 +80,7 @@ static void put_row_json(struct json *j, const struct approval_row *r)
 static void put_words(struct buf *out, const char *label, const char *flag, const char *word)
 {
 	buf_addf(out, "  %-9s %s", label, flag);
-	visible_text(out, word, false);
-	buf_addc(out, '\n');
+	visible_addf(out, "%s\n", word);
 }
 
 static void put_row_text(struct buf *out, const struct approval_row *r)

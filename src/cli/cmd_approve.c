@@ -2,9 +2,8 @@
  * only for exactly the files that were shown. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "cli/ask.h"
@@ -37,10 +36,8 @@ static bool ask_to_confirm(const struct request *r)
 static int check_without(const struct ssb_plan *p, const struct ssb_options *o)
 {
 	for (size_t i = 0; i < o->withhold.n; i++) {
-		bool found = false;
-		for (size_t k = 0; k < p->n_withheld && !found; k++) {
-			found = strcmp(p->withheld[k].what, o->withhold.v[i]) == 0;
-		}
+		bool found = ARRAY_HAS(withheld, p->withheld, p->n_withheld,
+		                       strcmp(withheld->what, o->withhold.v[i]) == 0);
 		if (!found) {
 			say_errorf("--without '%s': the skill does not ask for that; it asks for%s",
 			           o->withhold.v[i], p->requested.n > 0 ? ":" : " nothing");
@@ -152,12 +149,8 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
  * approval. */
 static bool is_narrowed(const struct ssb_plan *p, const struct string_list *declined)
 {
-	bool found = false;
-
-	for (size_t i = 0; i < p->n_withheld && !found; i++) {
-		found = string_list_has(declined, p->withheld[i].what);
-	}
-	return found;
+	return ARRAY_HAS(withheld, p->withheld, p->n_withheld,
+	                 string_list_has(declined, withheld->what));
 }
 
 static int approve_skill(struct request *r, const struct owner *owner, const char *dir)

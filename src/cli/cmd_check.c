@@ -1,10 +1,8 @@
 /* cmd_check.c - checks whether a manifest would have allowed what recorded runs did. */
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "base/own.h"
-#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/needs_view.h"
 #include "cli/say.h"

@@ -31,12 +31,9 @@ static void put_text(struct buf *out, const struct ssb_check *checks, size_t n)
 		say_colour(out, STDOUT_FILENO, c->ok ? SAY_GREEN : SAY_RED,
 		           c->ok ? "ok     " : "missing");
 		buf_addf(out, "  %-14s ", c->name);
-		visible_text(out, c->detail, false);
-		buf_addc(out, '\n');
+		visible_addf(out, "%s\n", c->detail);
 		if (c->remedy[0] != '\0') {
-			buf_adds(out, "         help: ");
-			visible_text(out, c->remedy, false);
-			buf_addc(out, '\n');
+			visible_addf(out, "         help: %s\n", c->remedy);
 		}
 	}
 }

@@ -4,7 +4,6 @@
  * Each line of the output has a bar before it, and its characters are made visible, so that it
  * cannot look like a question of this program. Keys that were pressed while the skill ran do
  * not answer a question. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,8 +74,7 @@ static void add_need(struct buf *out, const struct need *n)
 	buf_adds(out, "  ");
 	need_text(out, n);
 	if (n->danger != NULL) {
-		buf_adds(out, ": ");
-		visible_text(out, n->danger, false);
+		visible_addf(out, ": %s", n->danger);
 	}
 	buf_addc(out, '\n');
 }

@@ -49,12 +49,8 @@ static void put_row(struct buf *out, int fd, const struct ssb_probe *p)
 {
 	say_colour(out, fd, OUTCOMES[p->outcome].colour, OUTCOMES[p->outcome].word);
 	buf_addf(out, "  %-22s ", p->name);
-	visible_text(out, p->what, false);
-	buf_adds(out, "\n            inside: ");
-	visible_text(out, p->inside, false);
-	buf_adds(out, "; outside: ");
-	visible_text(out, p->outside, false);
-	buf_addc(out, '\n');
+	visible_addf(out, "%s\n            inside: %s; outside: %s\n", p->what, p->inside,
+	             p->outside);
 }
 
 static void put_summary(struct buf *out, const struct prove_tally *tally)

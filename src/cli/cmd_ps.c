@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "trace/runs.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/cli_record.h"
@@ -30,11 +31,9 @@ static int find_live_runs(const struct runs *runs, struct run_facts **ret, size_
 		    f.state == RUN_ENDED) {
 			continue;
 		}
-		struct run_facts *more = realloc(v, (n + 1) * sizeof(*v));
-		if (more == NULL) {
+		if (!ARRAY_MORE(v, n)) {
 			return -1;
 		}
-		v = more;
 		v[n++] = f;
 	}
 	if (n > 0) {

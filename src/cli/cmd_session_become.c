@@ -61,9 +61,7 @@ static int print_state(const struct session_cli *c, const struct decision *d, co
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = action });
 	}
-	buf_adds(&out, "session '");
-	visible_text(&out, d->session, false);
-	buf_addf(&out, "' is %s", session_state_name(d->after.state));
+	visible_addf(&out, "session '%s' is %s", d->session, session_state_name(d->after.state));
 	session_cli_runs(&out, d);
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);

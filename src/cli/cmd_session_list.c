@@ -1,7 +1,6 @@
 /* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
 
-#include "base/stamp.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/say.h"
@@ -37,12 +36,8 @@ static void row_text(struct buf *out, const struct session *s)
 	buf_addf(out, " %10s %12s of %-10s %7" PRIu64 " %10" PRIu64 "  ",
 	         age.data != NULL ? age.data : "", money_show(s->spent, spent),
 	         money_show(s->policy->max_cost_per_session, budget), s->actions, s->violations);
-	visible_text(out, s->id, false);
-	buf_adds(out, s->parent[0] != '\0' ? " in " : "");
-	visible_text(out, s->parent, false);
-	buf_adds(out, "  ");
-	visible_text(out, s->agent, false);
-	buf_addc(out, '\n');
+	visible_addf(out, "%s%s%s  %s\n", s->id, s->parent[0] != '\0' ? " in " : "", s->parent,
+	             s->agent);
 }
 
 static int add_row(void *arg, const struct session *s)

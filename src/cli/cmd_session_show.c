@@ -106,19 +106,16 @@ static void add_field(struct buf *out, const char *name, const char *text)
 {
 	if (text[0] != '\0') {
 		buf_addf(out, "%-8s ", name);
-		visible_text(out, text, false);
-		buf_addc(out, '\n');
+		visible_addf(out, "%s\n", text);
 	}
 }
 
 static void time_field(struct buf *out, const char *name, int64_t us)
 {
 	struct stamp stamp = STAMP_NONE;
-	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
-		              .tv_nsec = (long)(us % 1000000) * 1000 };
 
 	if (us > 0) {
-		add_field(out, name, stamp_text(&stamp, &t));
+		add_field(out, name, stamp_text_us(&stamp, us));
 	}
 }
 
@@ -157,12 +154,9 @@ static int run_text(void *arg, const struct session_run *r)
 
 	print_title(w, "running");
 	buf_addf(&w->out, "  %6" PRId64 "  ", r->n);
-	visible_text(&w->out, r->run_id[0] != '\0' ? r->run_id : "(starting)", false);
-	buf_adds(&w->out, " on ");
-	visible_text(&w->out, r->host, false);
+	visible_addf(&w->out, "%s on %s", r->run_id[0] != '\0' ? r->run_id : "(starting)", r->host);
 	if (strcmp(r->session, w->s.id) != 0) {
-		buf_adds(&w->out, " in ");
-		visible_text(&w->out, r->session, false);
+		visible_addf(&w->out, " in %s", r->session);
 	}
 	buf_addc(&w->out, '\n');
 	return 0;

@@ -41,8 +41,7 @@ static int print_session(const struct session_cli *c, const struct decision *d)
 	if (request_has(c->r, FLAG_JSON)) {
 		return session_cli_json(d, &(struct session_told){ .action = "start" });
 	}
-	visible_text(&out, d->session, false);
-	buf_addc(&out, '\n');
+	visible_addf(&out, "%s\n", d->session);
 	return say_out(STDOUT_FILENO, &out);
 }
 

@@ -276,8 +276,7 @@ static const char *find_own_setting(const struct setup *s, const struct json_nod
 		                             "enabled",   "name",
 		                             "transport", "type" };
 
-	for (const struct json_node *n = json_first(&s->doc, object); n != NULL;
-	     n = json_next(&s->doc, n)) {
+	JSON_EACH (n, &s->doc, object) {
 		bool known = json_is(n, JSON_NULL) || json_is(n, JSON_FALSE) ||
 		             (n->type >= JSON_ARRAY && n->n == 0);
 		for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
@@ -422,9 +421,7 @@ static int show_change(const struct setup *s)
 
 	if (s->editing) {
 		config_edit_diff(s->before.len > 0 ? s->before.data : "", s->after.data, &diff);
-		buf_adds(&out, s->existed ? "--- " : "--- (new) ");
-		visible_text(&out, s->file, false);
-		buf_addc(&out, '\n');
+		visible_addf(&out, "--- %s%s\n", s->existed ? "" : "(new) ", s->file);
 	} else if (s->entry != NULL) {
 		json_init(&j, &old, true);
 		json_copy(&j, &s->doc, s->entry);

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/line.h"
@@ -100,15 +99,8 @@ static void show_head(struct buf *out, const struct overview *v)
 	if (!v->has_facts) {
 		return;
 	}
-	buf_adds(out, "run      ");
-	visible_text(out, f->id, false);
-	buf_adds(out, "\nskill    ");
-	visible_text(out, f->skill, false);
-	buf_addc(out, ' ');
-	visible_text(out, f->version, false);
-	buf_adds(out, "\nstarted  ");
-	visible_text(out, f->started, false);
-	buf_adds(out, "\nend      ");
+	visible_addf(out, "run      %s\nskill    %s %s\nstarted  %s\nend      ", f->id, f->skill,
+	             f->version, f->started);
 	if (f->state == RUN_ENDED) {
 		visible_text(out, f->end, false);
 		buf_addf(out, ", exit status %" PRId64 ", after ", f->exit_code);

@@ -58,8 +58,7 @@ static bool validate_one(const char *file, struct json *j, const struct request 
 		say_error(&err);
 	}
 	if (valid && !request_has(r, FLAG_QUIET)) {
-		visible_text(j->out, file, false);
-		buf_adds(j->out, ": valid\n");
+		visible_addf(j->out, "%s: valid\n", file);
 	}
 	return valid;
 }

@@ -128,8 +128,7 @@ int cmd_verify(struct request *r)
 	if (request_has(r, FLAG_JSON)) {
 		put_json(&out, &v, key, live);
 	} else if (!request_has(r, FLAG_QUIET)) {
-		visible_text(&out, cli_record_name(&q), false);
-		buf_adds(&out, ": ");
+		visible_addf(&out, "%s: ", cli_record_name(&q));
 		put_text(&out, &v, key, live);
 	}
 	status = say_out(STDOUT_FILENO, &out);

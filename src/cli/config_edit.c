@@ -18,8 +18,7 @@ static void put_object(struct json *j, const struct json_doc *doc, const struct 
 	const struct json_node *old = json_member(doc, object, path[0]);
 
 	json_open(j, '{');
-	for (const struct json_node *n = json_first(doc, object); n != NULL;
-	     n = json_next(doc, n)) {
+	JSON_EACH (n, doc, object) {
 		if (n != old) {
 			json_key(j, n->key);
 			json_copy(j, doc, n);

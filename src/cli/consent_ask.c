@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/own.h"
 #include "cli/ask.h"
@@ -120,12 +121,7 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan)
 	if (abilities_of(plan, &a) != 0) {
 		return true;
 	}
-	for (size_t i = 0; i < a.n; i++) {
-		if (a.v[i].dangerous || !is_said(r, plan, &a.v[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, a.v, a.n, e->dangerous || !is_said(r, plan, e));
 }
 
 /* ---- taking items out ----------------------------------------------------------- */

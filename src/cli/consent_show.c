@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -13,7 +14,6 @@
 #include "cli/say.h"
 #include "consent/diff.h"
 #include "policy/options.h"
-#include "policy/owner.h"
 #include "report/render.h"
 
 void consent_view_done(struct consent_view *v)
@@ -28,10 +28,8 @@ void consent_view_done(struct consent_view *v)
 static int take_out(struct consent_view *v, const struct string_list *items)
 {
 	for (size_t i = 0; items != NULL && i < items->n; i++) {
-		bool out = false;
-		for (size_t k = 0; k < v->plan->n_withheld && !out; k++) {
-			out = strcmp(v->plan->withheld[k].what, items->v[i]) == 0;
-		}
+		bool out = ARRAY_HAS(withheld, v->plan->withheld, v->plan->n_withheld,
+		                     strcmp(withheld->what, items->v[i]) == 0);
 		if (out && string_list_add_once(&v->declined, items->v[i], MAX_REQUESTS) != 0) {
 			return -1;
 		}

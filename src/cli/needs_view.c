@@ -15,16 +15,13 @@ void needs_view_line(struct buf *out, const struct need *n)
 {
 	buf_adds(out, "  ");
 	need_text(out, n);
-	buf_adds(out, "  (");
-	visible_text(out, n->why != NULL ? n->why : "", false);
+	visible_addf(out, "  (%s", n->why != NULL ? n->why : "");
 	if (n->count > 1) {
 		buf_addf(out, ", %" PRIu64 " times", n->count);
 	}
 	buf_adds(out, ")\n");
 	if (n->danger != NULL) {
-		buf_adds(out, "      dangerous: ");
-		visible_text(out, n->danger, false);
-		buf_addc(out, '\n');
+		visible_addf(out, "      dangerous: %s\n", n->danger);
 	}
 }
 

@@ -95,9 +95,7 @@ static int show_diff(const char *file, const struct buf *before, const struct bu
 	auto_buf diff = BUF(SAY_MAX), out = BUF(SAY_MAX);
 
 	config_edit_diff(before->data != NULL ? before->data : "", text->data, &diff);
-	buf_adds(&out, "--- ");
-	visible_text(&out, file, false);
-	buf_addc(&out, '\n');
+	visible_addf(&out, "--- %s\n", file);
 	if (diff.data != NULL) {
 		visible_text(&out, diff.data, true);
 	}

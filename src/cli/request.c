@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/name.h"
@@ -148,12 +149,8 @@ static bool is_finding(const struct ssb_error *err, const struct ssb_diags *diag
 
 static bool has_path(const struct ssb_options *o)
 {
-	for (size_t i = 0; i < o->env.n; i++) {
-		if (strcmp(o->env.v[i], "PATH") == 0 || strncmp(o->env.v[i], "PATH=", 5) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, o->env.v, o->env.n,
+	                 strcmp(*e, "PATH") == 0 || strncmp(*e, "PATH=", 5) == 0);
 }
 
 /* Uses the image as root file system, with the image's own working directory. The image's PATH is

@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "report/render.h"
-#include "report/run_json.h"
 
 #define SHORT_ID 8
 
@@ -49,13 +48,10 @@ static void put_row(struct buf *out, const struct run_facts *f)
 	buf_addf(out, "  %-12s ", f->severity > 0 ? classes_severity_name(f->severity) : "-");
 	visible_text(out, f->skill, false);
 	if (f->version[0] != '\0') {
-		buf_addc(out, ' ');
-		visible_text(out, f->version, false);
+		visible_addf(out, " %s", f->version);
 	}
 	if (f->session[0] != '\0') {
-		buf_adds(out, "  (session ");
-		visible_text(out, f->session, false);
-		buf_addc(out, ')');
+		visible_addf(out, "  (session %s)", f->session);
 	}
 	buf_addc(out, '\n');
 }
@@ -74,7 +70,7 @@ int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (as_json) {
-			run_json(&j, &runs[i]);
+			run_facts_json(&j, &runs[i]);
 		} else {
 			put_row(&out, &runs[i]);
 		}

@@ -125,12 +125,7 @@ static void write_message(enum say_colour colour, const char *label, const char 
 		say_colour(&out, STDERR_FILENO, colour, label);
 		buf_adds(&out, ": ");
 	}
-	if (where[0] != '\0') {
-		visible_text(&out, where, false);
-		buf_adds(&out, ": ");
-	}
-	visible_text(&out, text, false);
-	buf_addc(&out, '\n');
+	visible_addf(&out, "%s%s%s\n", where, where[0] != '\0' ? ": " : "", text);
 	(void)say_out(STDERR_FILENO, &out);
 }
 
@@ -195,18 +190,13 @@ void say_diags(const struct ssb_diags *d, enum ssb_severity least)
 			continue;
 		}
 		if (e->where[0] != '\0') {
-			visible_text(&out, e->where, false);
-			buf_adds(&out, ": ");
+			visible_addf(&out, "%s: ", e->where);
 		}
 		say_colour(&out, STDERR_FILENO, SEVERITIES[e->severity].colour,
 		           SEVERITIES[e->severity].name);
-		buf_adds(&out, ": ");
-		visible_text(&out, e->text, false);
-		buf_addc(&out, '\n');
+		visible_addf(&out, ": %s\n", e->text);
 		if (e->remedy[0] != '\0') {
-			buf_adds(&out, "  help: ");
-			visible_text(&out, e->remedy, false);
-			buf_addc(&out, '\n');
+			visible_addf(&out, "  help: %s\n", e->remedy);
 		}
 	}
 	(void)say_out(STDERR_FILENO, &out);

@@ -1,8 +1,6 @@
 /* session_cli.c - what all session commands use. See session_cli.h. */
 #include "cli/session_cli.h"
 
-#include <time.h>
-
 #include "base/error.h"
 #include "base/name.h"
 #include "base/number.h"

@@ -110,11 +110,9 @@ static const char *add_members(struct buf *out, const struct line *l, const char
 {
 	const struct json_node *object = line_get(l, name);
 
-	for (const struct json_node *n = json_first(&l->doc, object); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, object) {
 		buf_adds(out, between);
-		visible_text(out, n->key != NULL ? n->key : "?", false);
-		buf_addc(out, ' ');
+		visible_addf(out, "%s ", n->key != NULL ? n->key : "?");
 		render_text(out, n, "?");
 		between = ", ";
 	}

@@ -204,8 +204,7 @@ void session_story_add(struct session_story *s, const struct line *l)
 		put_violation(s, l, NULL);
 		break;
 	case EV_USAGE:
-		for (const struct json_node *n = json_first(&l->doc, line_get(l, "violations"));
-		     n != NULL; n = json_next(&l->doc, n)) {
+		JSON_EACH (n, &l->doc, line_get(l, "violations")) {
 			put_violation(s, l, n);
 		}
 		break;

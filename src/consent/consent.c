@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/stamp.h"
-#include "policy/owner.h"
 #include "skill/skill.h"
 
 #define SHORT_RUN (12 * 3600) /* seconds */
@@ -222,18 +222,6 @@ int consent_once(const struct owner *o, const char *dir, const struct skill_file
 	return 0;
 }
 
-/* Returns the directory (borrowed) that the sandbox shows at /skill. By now, its path may name
- * another directory. */
-static int shown_directory(const struct ssb_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		if (plan->grants[i].origin == ORIGIN_SKILL) {
-			return plan->grants[i].fd;
-		}
-	}
-	return -1;
-}
-
 /* Reads every byte, because the result decides which files run. */
 int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_error *err)
 {
@@ -244,7 +232,7 @@ int consent_still(const struct ssb_plan *plan, struct marks *seen, struct ssb_er
 	if (plan->approved == NULL || plan->approved->snapshot) {
 		return 0;
 	}
-	if (lock_files_mark(shown_directory(plan), &now, &marks, err) != 0) {
+	if (lock_files_mark(plan_skill_fd(plan), &now, &marks, err) != 0) {
 		return -1;
 	}
 	const char *changed = seen->n > 0 ? marks_differ(seen, &marks) : NULL;
@@ -273,12 +261,7 @@ static const struct skill_file *manifest_in(const struct skill_files *p,
 	if (strncmp(path, plan->skill_dir, n) != 0 || path[n] != '/') {
 		return NULL;
 	}
-	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->v[i].path, path + n + 1) == 0) {
-			return &p->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, p->v, p->n, strcmp(e->path, path + n + 1) == 0);
 }
 
 /* Compares the plan's manifest with the pinned file: another process could have put a

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/string_list.h"
+#include "base/tail.h"
 #include "consent/words.h"
 #include "policy/path.h"
 #include "skill/skill.h"
@@ -75,29 +77,17 @@ static bool same_bytes(const struct skill_file *a, const struct skill_file *b)
 
 static bool is_code(const char *path)
 {
-	for (size_t i = 0; i < ARRAY_LEN(CODE); i++) {
-		if (fnmatch(CODE[i], path_base(path), FNM_CASEFOLD) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(code, CODE, ARRAY_LEN(CODE),
+	                 fnmatch(*code, path_base(path), FNM_CASEFOLD) == 0);
 }
 
 /* Returns true if the plan's command names this file. For main.py it may be "/skill/main.py" or
  * "main.py". */
 static bool is_entry(const struct ssb_plan *plan, const char *path)
 {
-	size_t len = strlen(path);
-
-	for (size_t i = 0; plan != NULL && i < plan->argv.n; i++) {
-		const char *word = plan->argv.v[i];
-		size_t n = strlen(word);
-		if (n >= len && strcmp(word + n - len, path) == 0 &&
-		    (n == len || word[n - len - 1] == '/')) {
-			return true;
-		}
-	}
-	return plan != NULL && plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0;
+	return plan != NULL &&
+	       (ARRAY_HAS(word, plan->argv.v, plan->argv.n, tail_behind(*word, '/', path)) ||
+	        (plan->format == SKILL_SKILLWARE && strcmp(path, "skill.py") == 0));
 }
 
 static bool can_execute(const struct skill_file *f)

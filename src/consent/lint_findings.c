@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
@@ -173,12 +174,7 @@ void lint_path(struct buf *out, const struct lint *l, const struct lint_finding 
 /* Returns true if the same rule was already given as a reason: each rule is given only once. */
 static bool is_repeated(const struct lint *l, size_t i)
 {
-	for (size_t k = 0; k < i; k++) {
-		if (l->v[k].id == l->v[i].id && l->v[k].grade == l->v[i].grade) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, i, e->id == l->v[i].id && e->grade == l->v[i].grade);
 }
 
 static bool is_reason(const struct lint *l, size_t i)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/lint_priv.h"
@@ -224,13 +225,8 @@ static size_t word_end(const char *text, size_t len, size_t at)
 
 static bool word_is(const char *text, size_t from, size_t to, const char *const words[], size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strlen(words[i]) == to - from &&
-		    memcmp(text + from, words[i], to - from) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(word, words, n,
+	                 strlen(*word) == to - from && memcmp(text + from, *word, to - from) == 0);
 }
 
 /* Returns true if an interpreter reads a program from the pipe. If its arguments name or

@@ -2,10 +2,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "consent/lint_priv.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
@@ -57,21 +58,9 @@ static const char *const DROPS[] = { "webhook.site",
 	                             "api.telegram.org",
 	                             "ntfy.sh" };
 
-static bool is_or_below(const char *name, const char *domain)
-{
-	size_t n = strlen(name), d = strlen(domain);
-
-	return n >= d && strcmp(name + n - d, domain) == 0 && (n == d || name[n - d - 1] == '.');
-}
-
 static bool is_drop(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(DROPS); i++) {
-		if (is_or_below(name, DROPS[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(drop, DROPS, ARRAY_LEN(DROPS), tail_behind(name, '.', *drop));
 }
 
 static bool is_wide(const struct egress_rule *r)
@@ -309,15 +298,10 @@ static bool looks_like_script(const char *word)
 {
 	static const char *const ends[] = { ".py",  ".sh", ".bash", ".js", ".mjs",
 		                            ".cjs", ".ts", ".rb",   ".pl", ".php" };
-	size_t n = strlen(word);
 
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		size_t e = strlen(ends[i]);
-		if (word[0] != '-' && n > e && strcmp(word + n - e, ends[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	/* A word that is only an ending has no name before it. */
+	return word[0] != '-' && word[0] != '\0' &&
+	       ARRAY_HAS(end, ends, ARRAY_LEN(ends), tail_is(word + 1, *end));
 }
 
 static void look_for(struct lint *l, const struct mtext *t, const char *file, int dir_fd)

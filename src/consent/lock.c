@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
@@ -193,15 +194,12 @@ static int fail_too_many(struct ssb_error *err)
 static int list_add_bad(struct lock_list *l, const char *name, const struct ssb_error *why,
                         struct ssb_error *err)
 {
-	struct lock_bad *v = reallocarray(l->bad, l->n_bad + 1, sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(l->bad, l->n_bad)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
-	l->bad = v;
-	v[l->n_bad] = (struct lock_bad){ .why = *why };
-	memcpy(v[l->n_bad].file, name, sizeof(v->file));
-	l->n_bad++;
+	struct lock_bad *bad = &l->bad[l->n_bad++];
+	*bad = (struct lock_bad){ .why = *why };
+	memcpy(bad->file, name, sizeof(bad->file));
 	return 0;
 }
 
@@ -223,12 +221,10 @@ static int list_add(const struct owner *o, int dir, const char *name, struct loc
 		(void)ssb_fail(&why, SSB_E_POLICY, 0, WHERE, "it is the approval of another skill");
 		return list_add_bad(l, name, &why, err);
 	}
-	struct lock *v = reallocarray(l->v, l->n + 1, sizeof(*v));
-	if (v == NULL) {
+	if (!ARRAY_MORE(l->v, l->n)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, WHERE, "out of memory");
 	}
-	l->v = v;
-	v[l->n++] = one;
+	l->v[l->n++] = one;
 	one = (struct lock){ 0 };
 	return 0;
 }

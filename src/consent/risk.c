@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "policy/secrets.h"
 
@@ -19,12 +20,7 @@ static bool reads_yours(const struct ssb_plan *p)
 
 static bool changes_files(const struct ssb_plan *p)
 {
-	for (size_t i = 0; i < p->n_grants; i++) {
-		if (p->grants[i].access == ACCESS_WRITE) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(grant, p->grants, p->n_grants, grant->access == ACCESS_WRITE);
 }
 
 static bool reaches_hosts(const struct ssb_plan *p)
@@ -48,12 +44,8 @@ static bool is_variable(const char *entry, const char *name)
  * agrees is not declined. */
 static bool is_declined(const struct ssb_plan *p, const char *what)
 {
-	for (size_t i = 0; i < p->n_withheld; i++) {
-		if (p->withheld[i].value == NULL && strcmp(p->withheld[i].what, what) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, p->withheld, p->n_withheld,
+	                 e->value == NULL && strcmp(e->what, what) == 0);
 }
 
 static bool leaks_credentials(const struct ssb_plan *p)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "consent/words_priv.h"
@@ -34,34 +35,20 @@ void abilities_done(struct abilities *a)
 
 static const struct refusal *find_refusal(const struct refusal *v, size_t n, const char *what)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(v[i].what, what) == 0) {
-			return &v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, v, n, strcmp(e->what, what) == 0);
 }
 
 static bool is_known(const struct abilities *a, const char *asked)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		if (strcmp(a->v[i].asked, asked) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, a->v, a->n, strcmp(e->asked, asked) == 0);
 }
 
 /* Returns true if not even the owner can allow the request. Several refusals may be about one
  * request: it is enough that one of them cannot be lifted. */
 static bool is_final(const struct ssb_plan *p, const char *what)
 {
-	for (size_t i = 0; i < p->n_refusals; i++) {
-		if (strcmp(p->refusals[i].what, what) == 0 && p->refusals[i].value == NULL) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(refusal, p->refusals, p->n_refusals,
+	                 strcmp(refusal->what, what) == 0 && refusal->value == NULL);
 }
 
 static bool is_home(const struct ssb_plan *p, const char *path)
@@ -96,20 +83,18 @@ static enum ability_rank rank_of(const struct ssb_plan *p, const struct ability 
 static int add_ability(struct abilities *a, const struct ssb_plan *p, const char *asked,
                        const struct refusal *r)
 {
-	struct ability *v = realloc(a->v, (a->n + 1) * sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(a->v, a->n)) {
 		return -1;
 	}
-	a->v = v;
-	v[a->n] = (struct ability){ .asked = strdup(asked),
-		                    .dangerous = r != NULL,
-		                    .never = is_final(p, asked) };
-	if (v[a->n].asked == NULL || words_say(p, r, &v[a->n]) != 0) {
-		ability_done(&v[a->n]);
+	struct ability *to = &a->v[a->n];
+	*to = (struct ability){ .asked = strdup(asked),
+		                .dangerous = r != NULL,
+		                .never = is_final(p, asked) };
+	if (to->asked == NULL || words_say(p, r, to) != 0) {
+		ability_done(to);
 		return -1;
 	}
-	v[a->n].rank = rank_of(p, &v[a->n]);
+	to->rank = rank_of(p, to);
 	a->n++;
 	return 0;
 }
@@ -177,12 +162,7 @@ static int sort_abilities(struct abilities *a)
 static const struct ability *pick_ability(const struct abilities *a, enum ability_kind kind,
                                           bool secret)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		if (a->v[i].kind == kind && a->v[i].secret == secret && !a->v[i].never) {
-			return &a->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, a->v, a->n, e->kind == kind && e->secret == secret && !e->never);
 }
 
 /* Returns the first secret ability of this kind or, if there is none, the first one that is not

@@ -3,7 +3,6 @@
  * If the plan's rate is exceeded or no fd is free, a listener is paused for a while. Then
  * connections wait in the kernel's queue, as at a busy server, and the loop does not spin. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "egress/broker_priv.h"
 
@@ -25,13 +26,8 @@
 
 static struct spare *spare_for(struct broker *b, const struct conn *c)
 {
-	for (size_t i = 0; i < N_SPARES; i++) {
-		struct spare *s = &b->spares[i];
-		if (s->slot == c->slot && s->rule == c->rule && s->port == c->port) {
-			return s;
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(s, b->spares, N_SPARES,
+	                  s->slot == c->slot && s->rule == c->rule && s->port == c->port);
 }
 
 static void spare_drop(struct spare *s)

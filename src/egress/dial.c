@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"
@@ -273,16 +274,6 @@ static void *job_main(void *arg)
 
 /* ---- the broker's requests ---------------------------------------------- */
 
-static bool rule_has_port(const struct egress_rule *rule, uint16_t port)
-{
-	for (size_t i = 0; i < rule->n_ports; i++) {
-		if (rule->ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Reads and checks a request of `len` bytes in `raw`. `len` is negative if the message was longer
  * than the buffer. Returns false if the request is not valid or no rule grants it. */
 static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t len,
@@ -302,7 +293,7 @@ static bool request_read(const struct dialler *d, const uint8_t *raw, ssize_t le
 	}
 	const struct egress_rule *rule = &plan->egress[q.rule];
 	if ((rule->protocol == PROTO_UDP) != (q.id.kind == DIAL_UDP) ||
-	    !rule_has_port(rule, q.port) || !egress_name_matches(rule, q.name)) {
+	    !egress_rule_has_port(rule, q.port) || !egress_name_matches(rule, q.name)) {
 		return false;
 	}
 	*ret = q;

@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "egress/broker.h"
@@ -263,12 +263,7 @@ static void hear_last_words(struct egress *e, struct trace *trace)
 
 static bool has_datagrams(const struct ssb_plan *plan)
 {
-	bool found = false;
-
-	for (size_t i = 0; i < plan->n_egress; i++) {
-		found |= plan->egress[i].protocol == PROTO_UDP;
-	}
-	return found;
+	return ARRAY_HAS(egress, plan->egress, plan->n_egress, egress->protocol == PROTO_UDP);
 }
 
 /* Waits for the dialler. When the broker has ended, the dialler passes on the last datagrams and

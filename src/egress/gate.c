@@ -43,10 +43,7 @@ static void gate_free(struct gate *g)
 	}
 }
 
-static void gate_freep(struct gate **g)
-{
-	gate_free(*g);
-}
+OWN_FREEP(gate_freep, struct gate, gate_free)
 
 /* Returns true if the error comes from the server or the network. Returns false if it concerns only
  * this datagram: it is too large, or a queue of this machine is full. */

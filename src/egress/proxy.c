@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "wire/connect_reply.h"
 
 #define REQUEST_BYTES (4 * MAX_PROXY_USER + 1024) /* base64 credentials, two names of 253 bytes */
@@ -24,15 +25,6 @@ static bool find_literal(const struct ssb_plan *plan, const struct dial_request 
                          struct address *ret)
 {
 	return egress_is_literal(&plan->egress[q->rule]) && address_parse(q->name, ret);
-}
-
-static bool is_beneath(const char *name, const char *domain)
-{
-	size_t len = strlen(name);
-	size_t n = strlen(domain);
-
-	return len >= n && strcmp(name + len - n, domain) == 0 &&
-	       (len == n || name[len - n - 1] == '.');
 }
 
 /* Returns whether an item of no_proxy matches the host. `literal` is NULL for a name, because its
@@ -47,14 +39,14 @@ static bool item_has(const char *item, const char *name, const struct address *l
 	if (cidr_parse(item, &range)) {
 		return literal != NULL && cidr_contains(&range, literal);
 	}
-	return literal == NULL && is_beneath(name, item);
+	return literal == NULL && tail_behind(name, '.', item);
 }
 
 /* Returns whether the host is this machine. Such requests are not sent to a proxy, for which
  * "localhost" would be the proxy itself. */
 static bool is_this_machine(const char *name, const struct address *literal)
 {
-	return literal != NULL ? guard_is_loopback(literal) : is_beneath(name, "localhost");
+	return literal != NULL ? guard_is_loopback(literal) : tail_behind(name, '.', "localhost");
 }
 
 const struct upstream *proxy_for(const struct ssb_plan *plan, const struct dial_request *q)

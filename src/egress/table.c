@@ -16,8 +16,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "policy/range.h"
 
 #define SLOTS_PER_24 254 /* .0 and .255 look like network and broadcast addresses */
@@ -30,12 +32,7 @@ static const uint16_t HTTP_PORTS[] = { 80, 8080 };
 
 static bool port_in(const uint16_t *ports, size_t n, uint16_t port)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, ports, n, *e == port);
 }
 
 enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t port)
@@ -54,14 +51,6 @@ enum first_bytes egress_first_bytes(const struct egress_rule *rule, uint16_t por
 		break;
 	}
 	return FIRST_RAW;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t len = strlen(s);
-	size_t n = strlen(end);
-
-	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
 /* Returns whether the text is a host name. The labels in the rule were already checked with the
@@ -101,7 +90,7 @@ bool egress_name_matches(const struct egress_rule *rule, const char *name)
 	case HOST_EXACT:
 		return strcmp(domain, name) == 0;
 	case HOST_WILDCARD: /* is_host_name() refuses an empty label before the dot */
-		return is_host_name(name) && ends_with(name, domain + 1);
+		return is_host_name(name) && tail_is(name, domain + 1);
 	case HOST_ADDRESS:
 		return same_address(domain, name);
 	case HOST_CIDR:
@@ -156,7 +145,7 @@ static bool rule_covers(const struct egress_table *t, size_t rule, const struct 
 		return egress_name_matches(r, slot->name);
 	}
 	return r->kind == HOST_WILDCARD &&
-	       ends_with(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
+	       tail_is(t->plan->egress[slot->rule].domain.s + 1, r->domain.s + 1);
 }
 
 static bool rule_serves(const struct egress_table *t, size_t rule, const struct slot *slot,
@@ -454,10 +443,7 @@ static bool host_has_v6(void)
 	return false;
 }
 
-static void table_freep(struct egress_table **t)
-{
-	egress_table_free(*t);
-}
+OWN_FREEP(table_freep, struct egress_table, egress_table_free)
 
 /* Maps the memory for `given`, the only part of the table that all processes share. */
 static int share_given(struct egress_table *t)
@@ -565,25 +551,16 @@ bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 	    (at < t->n_slots && egress_rule_for(t, &t->slots[at], 53, true) >= 0)) {
 		return false;
 	}
-	for (size_t i = 0; i < N_RESOLVERS; i++) {
-		if (address_parse(EGRESS_RESOLVERS[i], &server) &&
-		    memcmp(&server, a, sizeof(server)) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(egress_resolver, EGRESS_RESOLVERS, N_RESOLVERS,
+	                 address_parse(*egress_resolver, &server) &&
+	                         memcmp(&server, a, sizeof(server)) == 0);
 }
 
 bool egress_takes_port(const struct egress_table *t, const struct address *to, uint16_t port)
 {
-	for (size_t i = 0; i < t->n_slots; i++) {
-		const struct slot *s = &t->slots[i];
-		if (s->wide && (s->literal6 || address_is_v4(to)) &&
-		    egress_rule_for(t, s, port, false) >= 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(s, t->slots, t->n_slots,
+	                 s->wide && (s->literal6 || address_is_v4(to)) &&
+	                         egress_rule_for(t, s, port, false) >= 0);
 }
 
 bool egress_answers(struct egress_table *t, const struct address *to, uint16_t port, bool udp)

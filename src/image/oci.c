@@ -178,7 +178,7 @@ static const struct json_node *choose_manifest(const struct json_doc *doc, const
 	const struct json_node *found = NULL;
 	size_t n = 0;
 
-	for (const struct json_node *m = json_first(doc, list); m != NULL; m = json_next(doc, m)) {
+	JSON_EACH (m, doc, list) {
 		const struct json_node *notes = json_member(doc, m, "annotations");
 		const char *name = json_string(json_member(doc, notes, REF_NAME), NULL);
 		if (fits_machine(doc, m) &&
@@ -258,7 +258,7 @@ static int take_layers(struct oci_image *i, const struct json_doc *doc, struct s
 	if (i->layers == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "image", "out of memory");
 	}
-	for (const struct json_node *l = json_first(doc, list); l != NULL; l = json_next(doc, l)) {
+	JSON_EACH (l, doc, list) {
 		if (take_descriptor(doc, l, &i->layers[i->n_layers++], err) != 0) {
 			return -1;
 		}
@@ -282,7 +282,7 @@ static int take_config(struct oci_image *i, const struct json_doc *doc, struct s
 	const char *workdir = json_string(json_member(doc, config, "WorkingDir"), "");
 	bool failed = false;
 
-	for (const struct json_node *e = json_first(doc, env); e != NULL; e = json_next(doc, e)) {
+	JSON_EACH (e, doc, env) {
 		const char *word = json_string(e, "");
 		if (strncmp(word, "PATH=", 5) == 0 && word[5] != '\0' &&
 		    strlen(word) < MAX_PATH_BYTES && i->path == NULL) {

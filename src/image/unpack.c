@@ -2,7 +2,6 @@
  * taken over the reader. So the kernel resolves every name as if the directory were the root
  * (RESOLVE_IN_ROOT), so that no symlink leads out of it, and only plain files, directories and
  * symlinks are opened or made. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

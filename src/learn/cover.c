@@ -2,21 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
+#include "base/array.h"
 #include "egress/table.h"
 #include "learn/propose.h"
 #include "policy/path.h"
 #include "policy/view.h"
-
-static bool has_port(const struct egress_rule *r, uint16_t port)
-{
-	for (size_t i = 0; i < r->n_ports; i++) {
-		if (r->ports[i] == port) {
-			return true;
-		}
-	}
-	return port == 0; /* a need without a port is only a lookup of the host */
-}
 
 /* Returns true if the rule's protocol allows that of the need. Plain TCP allows every protocol
  * over TCP. */
@@ -27,8 +17,11 @@ static bool carries_protocol(enum protocol rule, enum protocol need)
 
 bool cover_rule(const struct egress_rule *r, const struct need *n)
 {
-	return n->kind == NEED_NETWORK && has_port(r, n->port) &&
-	       (n->port == 0 || carries_protocol(r->protocol, n->protocol)) &&
+	bool lookup = n->port == 0; /* the need is only a lookup of the host */
+
+	return n->kind == NEED_NETWORK &&
+	       (lookup ||
+	        (egress_rule_has_port(r, n->port) && carries_protocol(r->protocol, n->protocol))) &&
 	       egress_name_matches(r, n->value);
 }
 
@@ -58,29 +51,14 @@ bool cover_path(const char *declared, const char *home, const struct need *n)
 
 static bool list_covers(const struct mtext_list *l, const char *home, const struct need *n)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (cover_path(l->v[i].s, home, n)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool covers_network(const struct manifest *m, const struct need *n)
-{
-	for (size_t i = 0; i < m->n_egress; i++) {
-		if (cover_rule(&m->egress[i], n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, cover_path(e->s, home, n));
 }
 
 bool cover_manifest(const struct manifest *m, const char *home, const struct need *n)
 {
 	switch (n->kind) {
 	case NEED_NETWORK:
-		return covers_network(m, n);
+		return ARRAY_HAS(rule, m->egress, m->n_egress, cover_rule(rule, n));
 	case NEED_READ:
 		return view_is_system(n->value) || list_covers(&m->read, home, n) ||
 		       list_covers(&m->write, home, n);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
@@ -57,7 +58,7 @@ static int lock_home(const char *top)
 
 static void sweep_homes(const char *home)
 {
-	DIR *dir = opendir(home);
+	auto_dir dir = opendir(home);
 
 	for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
 		auto_free char *top = e->d_name[0] != '.' ? path_join(home, e->d_name) : NULL;
@@ -65,9 +66,6 @@ static void sweep_homes(const char *home)
 		if (held >= 0) {
 			(void)tree_remove(AT_FDCWD, top);
 		}
-	}
-	if (dir != NULL) {
-		(void)closedir(dir);
 	}
 }
 
@@ -163,12 +161,7 @@ static bool is_taken(const char *path)
 
 static bool is_known(const struct decoys *d, const char *target, enum access access)
 {
-	for (size_t i = 0; i < d->n; i++) {
-		if (strcmp(d->v[i].target, target) == 0 && d->v[i].access >= access) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, d->v, d->n, strcmp(e->target, target) == 0 && e->access >= access);
 }
 
 static int stand_in_add(struct decoys *d, const char *path, const char *target, enum access access,
@@ -398,12 +391,7 @@ static void fill_canary(struct buf *out, const char *text, const char *canary)
 
 static const struct decoy_row *find_row(const struct decoy_row *rows, size_t n, const char *s)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (fnmatch(rows[i].pattern, s, 0) == 0) {
-			return &rows[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(row, rows, n, fnmatch(row->pattern, s, 0) == 0);
 }
 
 void decoy_text(struct buf *out, const char *path, const char *canary)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/needs.h"
@@ -247,12 +248,8 @@ static bool is_usual(const char *name)
 		"PIPESTATUS", "EDITOR",  "NODE_ENV",
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(USUAL); i++) {
-		if (strcmp(name, USUAL[i]) == 0) {
-			return true;
-		}
-	}
-	return strncmp(name, "BASH", 4) == 0;
+	return ARRAY_HAS(usual, USUAL, ARRAY_LEN(USUAL), strcmp(name, *usual) == 0) ||
+	       strncmp(name, "BASH", 4) == 0;
 }
 
 static void add_variable(struct hint_scan *s, const char *name)
@@ -402,11 +399,9 @@ static void find_paths(struct hint_scan *s, const char *line, const char *end)
 		}
 		auto_free char *text = strndup(p, (size_t)(q - p));
 		auto_free char *path = NULL;
-		bool write = false;
-		for (size_t i = 0; i < ARRAY_LEN(WRITES); i++) {
-			write |= memmem(q + 1, (size_t)(end - q) - 1, WRITES[i],
-			                strlen(WRITES[i])) != NULL;
-		}
+		bool write =
+		        ARRAY_HAS(e, WRITES, ARRAY_LEN(WRITES),
+		                  memmem(q + 1, (size_t)(end - q) - 1, *e, strlen(*e)) != NULL);
 		if (text == NULL || strpbrk(text, "{}$*%<>") != NULL ||
 		    check_path(text, &path) != NULL) {
 			s->nomem |= text == NULL;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -28,12 +29,8 @@ static bool is_left_out(const char *name)
 	static const char *const NAMES[] = { ".git", "node_modules", "__pycache__", ".venv",
 		                             "venv", ".hg",          ".svn" };
 
-	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		if (strcmp(name, NAMES[i]) == 0) {
-			return true;
-		}
-	}
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+	return ARRAY_HAS(e, NAMES, ARRAY_LEN(NAMES), strcmp(name, *e) == 0) ||
+	       strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 static void read_file(struct hint_walk *w, int fd, const char *path)

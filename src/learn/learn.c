@@ -44,23 +44,13 @@ void learned_done(struct learned *l)
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-static bool has_variable(const struct learner *t, const char *name)
-{
-	for (size_t i = 0; i < t->variables.n; i++) {
-		if (strcmp(t->variables.v[i], name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Gives the variable a made-up value, or none. The skill never gets the caller's value. */
 static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
 {
 	auto_buf pair;
 
 	buf_init(&pair, MAX_SCALAR_BYTES);
-	if (has_variable(t, name) || check_env_name(name) != NULL) {
+	if (string_list_has(&t->variables, name) || check_env_name(name) != NULL) {
 		return 0;
 	}
 	buf_addf(&pair, "%s=", name);
@@ -204,11 +194,6 @@ static void tell_round(struct learner *t, const struct ssb_result *result, int o
 	}
 }
 
-static void plan_freep(struct ssb_plan **p)
-{
-	ssb_plan_free(*p);
-}
-
 static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error *err)
 {
 	struct learn_options *o = &t->s->options->learn;
@@ -327,7 +312,7 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 	}
 	for (size_t i = 0; i < hints->n; i++) {
 		struct need *n = &hints->v[i];
-		if (n->kind != NEED_ENV || has_variable(t, n->value)) {
+		if (n->kind != NEED_ENV || string_list_has(&t->variables, n->value)) {
 			continue;
 		}
 		if (answer_need(t, n, err) != 0) {
@@ -338,11 +323,6 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 		}
 	}
 	return 0;
-}
-
-static void asks_freep(struct asks **a)
-{
-	asks_free(*a);
 }
 
 /* *ret is true if the path may be shown: its name is not that of a secret, and a manifest would

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "learn/learn_priv.h"
 
 static char SEEN[] = "seen by learn";
@@ -12,10 +14,7 @@ static char SEEN[] = "seen by learn";
  * only a made-up value names. */
 static bool is_ours(const struct need *n)
 {
-	size_t len = strlen(n->value);
-
-	return n->kind == NEED_ENV ||
-	       (n->kind == NEED_NETWORK && len >= 8 && strcmp(n->value + len - 8, ".invalid") == 0);
+	return n->kind == NEED_ENV || (n->kind == NEED_NETWORK && tail_is(n->value, ".invalid"));
 }
 
 /* Returns true if the need is only the lookup of a name, without a connection. */
@@ -46,13 +45,7 @@ static bool is_same(const struct need *a, const struct need *b)
 /* Returns true if the skill tried this in an earlier round. */
 static bool was_tried(const struct needs *s, const struct need *n)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct need *have = &s->v[i];
-		if (!have->hint && is_same(have, n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(have, s->v, s->n, !have->hint && is_same(have, n));
 }
 
 /* Returns true if `barred` forbids to propose `n`. A host that is barred on one port is barred on
@@ -65,10 +58,10 @@ static bool bars_need(const struct need *barred, const struct need *n)
 
 static const char *danger_of(const struct learner *t, const struct need *n)
 {
-	for (size_t i = 0; i < t->barred.n; i++) {
-		if (bars_need(&t->barred.v[i], n)) {
-			return t->barred.v[i].danger;
-		}
+	const struct need *bars = ARRAY_FIND(e, t->barred.v, t->barred.n, bars_need(e, n));
+
+	if (bars != NULL) {
+		return bars->danger;
 	}
 	return is_mere_question(n) ? "the name was only looked up, and never connected to: a "
 	                             "lookup can carry data out"

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "base/visible.h"
 #include "manifest/write.h"
 #include "policy/asks.h"
@@ -218,16 +220,9 @@ static const char *const LOCAL_NAMES[] = { "localhost", "local",       "internal
 /* `name` must be in the form that domain_check() returns. */
 static bool is_local_name(const char *name)
 {
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < ARRAY_LEN(LOCAL_NAMES); i++) {
-		size_t n = strlen(LOCAL_NAMES[i]);
-		if (len > n && name[len - n - 1] == '.' &&
-		    strcmp(name + len - n, LOCAL_NAMES[i]) == 0) {
-			return true;
-		}
-	}
-	return strchr(name, '.') == NULL;
+	return ARRAY_HAS(local, LOCAL_NAMES, ARRAY_LEN(LOCAL_NAMES),
+	                 tail_behind(name, '.', *local)) ||
+	       strchr(name, '.') == NULL;
 }
 
 static const char *judge_host(const char *host)
@@ -276,11 +271,6 @@ static int judge_need(struct asks *a, struct need *n)
 	}
 	n->danger = why != NULL ? strdup(why) : NULL;
 	return why != NULL && n->danger == NULL ? -1 : 0;
-}
-
-static void asks_freep(struct asks **a)
-{
-	asks_free(*a);
 }
 
 int needs_judge(const struct owner *o, const char *skill_dir, struct needs *s,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "learn/shrink.h"
@@ -284,22 +285,13 @@ static void keep_ports(struct cut *c, const struct egress_rule *r)
 
 static const struct egress_rule *remaining_rule(const struct shrink *s, const struct egress_rule *r)
 {
-	for (size_t i = 0; i < s->rest.n_egress; i++) {
-		if (s->rest.egress[i].domain.s == r->domain.s) {
-			return &s->rest.egress[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(egress, s->rest.egress, s->rest.n_egress,
+	                  egress->domain.s == r->domain.s);
 }
 
 static bool list_keeps(const struct mtext_list *l, const struct mtext *t)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (l->v[i].s == t->s) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, e->s == t->s);
 }
 
 /* Goes from the last item to the first, because a change in a line moves everything to its

@@ -44,10 +44,7 @@ static void proposal_free(struct proposal *d)
 	free(d);
 }
 
-static void proposal_freep(struct proposal **d)
-{
-	proposal_free(*d);
-}
+OWN_FREEP(proposal_freep, struct proposal, proposal_free)
 
 /* Takes `s`, stores it in d->owned, and returns it. NULL: out of memory. */
 static char *keep_text(struct proposal *d, char *s)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -87,12 +88,10 @@ static void take_repeat(struct record_reading *r, int64_t of, int64_t count)
 
 const char *record_name(const struct record_reading *r, const char *address)
 {
-	for (size_t i = 0; i < r->n_names; i++) {
-		if (strcmp(r->names[i].address, address) == 0) {
-			return r->names[i].name;
-		}
-	}
-	return NULL;
+	const struct shown_name *known =
+	        ARRAY_FIND(name, r->names, r->n_names, strcmp(name->address, address) == 0);
+
+	return known != NULL ? known->name : NULL;
 }
 
 static void take_name(struct record_reading *r, const struct line *l)
@@ -199,8 +198,7 @@ static void take_run(struct record_reading *r, const struct line *l)
 	        json_member(&l->doc, json_member(&l->doc, plan, "granted"), "files");
 	const char *home = record_value(json_member(&l->doc, plan, "home"));
 
-	for (const struct json_node *n = json_first(&l->doc, files); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, files) {
 		take_place(r, l, n);
 	}
 	for (const struct json_node *n =
@@ -342,19 +340,6 @@ static bool is_run_of(const struct line *l, const char *dir)
 	return rest != NULL && strcmp(rest, MANIFEST_FILE) == 0;
 }
 
-/* Reads the first line of a record. Returns false if it is not the start of a run. */
-static bool read_first_line(int fd, struct line *l)
-{
-	AUTO(reader_done) struct reader in;
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
-
-	reader_init(&in, fd, 0);
-	return reader_next(&in, &text, &len) == READER_LINE &&
-	       line_parse(l, text, len, &why) == 0 && l->kind == EV_RUN;
-}
-
 /* Returns true if the record contains everything that the run did. A record is incomplete if the
  * run was not observed, or has not ended. */
 static bool is_whole(int fd, const struct line *l, const char *id)
@@ -380,7 +365,7 @@ int needs_runs_of(const struct owner *o, const char *dir, bool whole, struct str
 	runs_stat(&runs);
 	for (size_t i = 0; i < runs.n; i++) {
 		auto_fd fd = runs_record(&runs, &runs.v[i]);
-		if (fd < 0 || !read_first_line(fd, &l) || !is_run_of(&l, dir)) {
+		if (fd < 0 || !line_read_run(&l, fd) || !is_run_of(&l, dir)) {
 			continue;
 		}
 		if (whole && !is_whole(fd, &l, runs.v[i].id)) {

@@ -3,19 +3,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/limits.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "learn/record_priv.h"
 #include "policy/path.h"
 
 static bool is_one_of(const char *s, const char *const *words, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(s, words[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(word, words, n, strcmp(s, *word) == 0);
 }
 
 /* ---- events ------------------------------------------------------------------------ */
@@ -260,8 +255,7 @@ static void take_variables(struct record_reading *r, const struct line *l, const
 {
 	const struct json_node *names = line_get(l, list);
 
-	for (const struct json_node *n = json_first(&l->doc, names); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, names) {
 		const char *name = record_value(n);
 		if (name != NULL && !is_given(r, name)) {
 			struct need need = { .kind = NEED_ENV,

@@ -4,18 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "learn/propose.h"
 
 static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *at, uint16_t port)
 {
-	struct unused *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(s->v, s->n)) {
 		return false;
 	}
-	s->v = v;
-	v[s->n++] = (struct unused){ kind, at->s, at->line, port };
+	s->v[s->n++] = (struct unused){ kind, at->s, at->line, port };
 	return true;
 }
 
@@ -23,37 +21,23 @@ static bool add_item(struct shrink *s, enum need_kind kind, const struct mtext *
  * a lookup without a connection. */
 static bool is_rule_used(const struct egress_rule *r, const struct needs *seen, uint16_t port)
 {
-	for (size_t i = 0; i < seen->n; i++) {
-		const struct need *n = &seen->v[i];
-		if (!n->hint && cover_rule(r, n) && (port == 0 || n->port == port)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(n, seen->v, seen->n,
+	                 !n->hint && cover_rule(r, n) && (port == 0 || n->port == port));
 }
 
 /* Returns true if the path was used. For a path that may be written, reading it is also a use. */
 static bool is_path_used(const struct mtext *at, const struct needs *seen)
 {
-	for (size_t i = 0; i < seen->n; i++) {
-		const struct need *n = &seen->v[i];
-		if (!n->hint && (n->kind == NEED_READ || n->kind == NEED_WRITE) &&
-		    cover_path(at->s, seen->home, n)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(n, seen->v, seen->n,
+	                 !n->hint && (n->kind == NEED_READ || n->kind == NEED_WRITE) &&
+	                         cover_path(at->s, seen->home, n));
 }
 
 static bool is_variable_used(const struct mtext *at, const struct needs *seen)
 {
-	for (size_t i = 0; i < seen->n; i++) {
-		const struct need *n = &seen->v[i];
-		if (n->kind == NEED_ENV && !n->hint && !n->absent && strcmp(at->s, n->value) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(n, seen->v, seen->n,
+	                 n->kind == NEED_ENV && !n->hint && !n->absent &&
+	                         strcmp(at->s, n->value) == 0);
 }
 
 static bool shrink_list(struct shrink *s, enum need_kind kind, const struct mtext_list *from,

@@ -3,16 +3,12 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 
 static const struct field *level_find(const struct level *l, const char *key)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->fields[i].key, key) == 0) {
-			return &l->fields[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, l->fields, l->n, strcmp(e->key, key) == 0);
 }
 
 static void unknown_key_remedy(const struct ctx *c, const struct level *l, const char *key,

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
+#include "base/own.h"
 #include "skillsandbox.h"
 
 #define MANIFEST_FILE "skillsandbox.yaml"
@@ -49,6 +51,11 @@ struct egress_rule {
 	bool ech; /* the owner allows ClientHellos of this rule to hide the real name */
 	bool any; /* in a learning run: this rule is for every name that no other rule declares */
 };
+
+static inline bool egress_rule_has_port(const struct egress_rule *r, uint16_t port)
+{
+	return ARRAY_HAS(e, r->ports, r->n_ports, *e == port);
+}
 
 /* Limits for all rules of a run together. */
 struct net_limits {
@@ -107,10 +114,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 
 void manifest_free(struct manifest *m); /* accepts NULL and half-built ones */
 
-static inline void manifest_freep(struct manifest **m)
-{
-	manifest_free(*m);
-}
+OWN_FREEP(manifest_freep, struct manifest, manifest_free)
 
 extern const struct resources RESOURCE_DEFAULTS;
 extern const struct net_limits NET_DEFAULTS;

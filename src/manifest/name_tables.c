@@ -1,8 +1,7 @@
 /* name_tables.c - the words of the file format for the enums of manifest.h. */
 #include "manifest/name_tables.h"
 
-#include <string.h>
-
+#include "base/name.h"
 #include "manifest/manifest.h"
 
 const char *const PROFILE_NAMES[N_PROFILES + 1] = {
@@ -18,14 +17,11 @@ const char *const PROTOCOL_NAMES[N_PROTOCOLS] = {
 	[PROTO_HTTP] = "http",
 };
 
-static int name_index(const char *s, const char *const *names, int n)
+static int find_name(const char *s, const char *const *names, size_t n)
 {
-	for (int i = 0; i < n; i++) {
-		if (strcmp(s, names[i]) == 0) {
-			return i;
-		}
-	}
-	return -1;
+	size_t i = name_index(s, names, n, sizeof(*names));
+
+	return i < n ? (int)i : -1;
 }
 
 const char *profile_name(enum profile p)
@@ -35,7 +31,7 @@ const char *profile_name(enum profile p)
 
 int profile_from_name(const char *s)
 {
-	return name_index(s, PROFILE_NAMES, N_PROFILES);
+	return find_name(s, PROFILE_NAMES, N_PROFILES);
 }
 
 const char *protocol_name(enum protocol p)
@@ -45,5 +41,5 @@ const char *protocol_name(enum protocol p)
 
 int protocol_from_name(const char *s)
 {
-	return name_index(s, PROTOCOL_NAMES, N_PROTOCOLS);
+	return find_name(s, PROTOCOL_NAMES, N_PROTOCOLS);
 }

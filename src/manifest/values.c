@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
@@ -158,12 +159,7 @@ void values_read_mtext(struct ctx *c, const struct ynode *n, const struct field 
 bool mtext_list_has(const struct mtext_list *l, const char *s)
 {
 	assert(s != NULL);
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].s, s) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, strcmp(e->s, s) == 0);
 }
 
 void values_read_texts(struct ctx *c, const struct ynode *n, const struct field *f, void *at)

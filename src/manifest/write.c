@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -127,12 +128,7 @@ struct writer {
 
 static bool has_asides(const struct writer *w, enum write_list list)
 {
-	for (size_t i = 0; i < w->notes->n_asides; i++) {
-		if (w->notes->asides[i].list == list) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(aside, w->notes->asides, w->notes->n_asides, aside->list == list);
 }
 
 static void put_asides(const struct writer *w, enum write_list list, unsigned indent)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/utf8.h"
@@ -81,12 +82,7 @@ static bool plain_is_one_of(const struct ynode *n, const char *const *words, siz
 	if (n->kind != YNODE_SCALAR || n->quoted) {
 		return false;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(n->text, words[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(word, words, count, strcmp(n->text, *word) == 0);
 }
 
 bool ynode_is_null(const struct ynode *n)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/own.h"
 #include "skillsandbox.h"
 
 enum ynode_kind { YNODE_SCALAR, YNODE_MAP, YNODE_SEQ };
@@ -35,10 +36,7 @@ struct ynode {
 struct ynode *yaml_doc_parse(const char *file, const char *bytes, size_t len,
                              struct ssb_diags *diags);
 void yaml_doc_free(struct ynode *root); /* accepts NULL */
-static inline void ynode_freep(struct ynode **n)
-{
-	yaml_doc_free(*n);
-}
+OWN_FREEP(ynode_freep, struct ynode, yaml_doc_free)
 
 struct ynode *ynode_get(struct ynode *map, const char *key); /* NULL if absent */
 bool ynode_is_null(const struct ynode *n);                   /* ~, null, or empty plain */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "mcp/mcp_priv.h"
 #include "mcp/subs.h"
@@ -25,12 +27,9 @@ static const struct {
 
 static int version_index(const char *version)
 {
-	for (size_t i = 0; i < ARRAY_LEN(VERSIONS); i++) {
-		if (strcmp(VERSIONS[i].name, version) == 0) {
-			return (int)i;
-		}
-	}
-	return -1;
+	size_t i = name_index(version, &VERSIONS[0].name, ARRAY_LEN(VERSIONS), sizeof(VERSIONS[0]));
+
+	return i < ARRAY_LEN(VERSIONS) ? (int)i : -1;
 }
 
 bool mcp_version_known(const char *version)
@@ -277,12 +276,8 @@ static const struct mcp_method *find_method(const struct mcp_server *s, const ch
 			return has ? &row->m : NULL;
 		}
 	}
-	for (size_t i = 0; i < s->app->n_methods; i++) {
-		if (strcmp(s->app->methods[i].name, name) == 0) {
-			return &s->app->methods[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(method, s->app->methods, s->app->n_methods,
+	                  strcmp(method->name, name) == 0);
 }
 
 const struct mcp_method *mcp_method_find(const struct mcp_server *s, enum mcp_era era,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -26,24 +27,14 @@ static const struct question {
 
 static const struct question *question_of(const char *method)
 {
-	for (size_t i = 0; i < ARRAY_LEN(QUESTIONS); i++) {
-		if (strcmp(QUESTIONS[i].method, method) == 0) {
-			return &QUESTIONS[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, QUESTIONS, ARRAY_LEN(QUESTIONS), strcmp(e->method, method) == 0);
 }
 
 /* ---- answers ---- */
 
 static struct kept_answer *answer_of(const struct mcp_call *c, const char *key)
 {
-	for (size_t i = 0; i < c->n_answers; i++) {
-		if (strcmp(c->answers[i].key, key) == 0) {
-			return &c->answers[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(answer, c->answers, c->n_answers, strcmp(answer->key, key) == 0);
 }
 
 static void answer_done(struct kept_answer *a)
@@ -283,12 +274,7 @@ static void send_ask(struct mcp_call *c, struct ask *a)
 
 bool mcp_call_all_answered(const struct mcp_call *c)
 {
-	for (size_t i = 0; i < c->n_asks; i++) {
-		if (!c->asks[i].answered) {
-			return false;
-		}
-	}
-	return true;
+	return !ARRAY_HAS(ask, c->asks, c->n_asks, !ask->answered);
 }
 
 /* Refuses questions that the client cannot answer, sends the others and waits. */

@@ -57,8 +57,7 @@ static int hash_object(struct sha256 *s, const struct json_doc *doc, const struc
 	if (v == NULL) {
 		return -1;
 	}
-	for (const struct json_node *m = json_first(doc, object); m != NULL;
-	     m = json_next(doc, m)) {
+	JSON_EACH (m, doc, object) {
 		if (!top || !part_of_retry(m)) {
 			v[n++] = m;
 		}
@@ -89,8 +88,7 @@ static int hash_value(struct sha256 *s, const struct json_doc *doc, const struct
 	}
 	if (node->type == JSON_ARRAY) {
 		sha256_update(s, &node->n, sizeof(node->n));
-		for (const struct json_node *e = json_first(doc, node); e != NULL;
-		     e = json_next(doc, e)) {
+		JSON_EACH (e, doc, node) {
 			if (hash_value(s, doc, e) < 0) {
 				return -1;
 			}
@@ -167,8 +165,7 @@ static int take_answers(struct mcp_call *c, const struct json_doc *asked)
 {
 	const struct json_node *keys = json_member(asked, json_top(asked), "asked");
 
-	for (const struct json_node *k = json_first(asked, keys); k != NULL;
-	     k = json_next(asked, k)) {
+	JSON_EACH (k, asked, keys) {
 		const struct json_node *all = mcp_param(c, "inputResponses");
 		const struct json_node *a = json_member(&c->m.doc, all, k->str);
 		if (json_is(a, JSON_OBJECT) && mcp_call_keep_answer(c, k->str, &c->m.doc, a) < 0) {
@@ -187,7 +184,7 @@ static int take_state(struct mcp_call *c, const char *text, size_t len)
 		return -1;
 	}
 	const struct json_node *old = json_member(&doc, json_top(&doc), "answers");
-	for (const struct json_node *a = json_first(&doc, old); a != NULL; a = json_next(&doc, a)) {
+	JSON_EACH (a, &doc, old) {
 		if (mcp_call_keep_answer(c, a->key, &doc, a) < 0) {
 			return -1;
 		}

@@ -207,7 +207,7 @@ static bool take_words(struct mcp_call *c, const struct json_node *list, const c
 		         key, MAX_MCP_WATCHED);
 		return false;
 	}
-	for (const struct json_node *n = json_first(doc, list); n != NULL; n = json_next(doc, n)) {
+	JSON_EACH (n, doc, list) {
 		const char *word = json_string(n, NULL);
 		if (word == NULL || strlen(word) != n->len || n->len > MAX_MCP_URI) {
 			mcp_fail(c, MCP_E_PARAMS,

@@ -174,9 +174,8 @@ bool task_known(const struct mcp_call *c, const char *task_id)
 static void write_time(struct json *j, const char *key, int64_t us)
 {
 	struct stamp stamp = STAMP_NONE;
-	struct timespec ts = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
 
-	json_kstr(j, key, stamp_text(&stamp, &ts));
+	json_kstr(j, key, stamp_text_us(&stamp, us));
 }
 
 static const char *status_text(const struct task *t)

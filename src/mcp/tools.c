@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/suggest.h"
@@ -170,12 +171,7 @@ void mcp_tools_list(const struct mcp_tools *t, struct mcp_call *c)
 
 static const struct mcp_tool *find_tool(const struct mcp_tools *t, const char *name)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		if (strcmp(t->v[i].name, name) == 0) {
-			return &t->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, t->v, t->n, strcmp(e->name, name) == 0);
 }
 
 /* Returns the row of the named tool. NULL: not found, and the call has been answered. */

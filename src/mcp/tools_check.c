@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
@@ -255,7 +256,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 		return;
 	}
 	size_t at = 0;
-	for (const struct json_node *s = json_first(doc, node); s != NULL; s = json_next(doc, s)) {
+	JSON_EACH (s, doc, node) {
 		if (!json_is(s, JSON_STRING) || !is_text(s)) {
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
 			               json_is(s, JSON_STRING) ? "not valid text" : type_text(s));
@@ -316,16 +317,6 @@ static void check_unknown(struct problems *p, const struct mcp_tool *t, const ch
 	            fix.data != NULL ? fix.data : "");
 }
 
-static bool is_field(const struct mcp_tool *t, const char *name)
-{
-	for (size_t i = 0; i < t->n_fields; i++) {
-		if (strcmp(t->fields[i].name, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void problems_write(struct problems *p, const char *tool, struct json *j)
 {
 	auto_buf message = BUF(33 * PIECE_BYTES);
@@ -354,8 +345,8 @@ size_t tools_check_arguments(const struct mcp_tool *t, const struct json_doc *do
 	for (size_t i = 0; i < t->n_fields; i++) {
 		check_field(&p, &t->fields[i], doc, json_member(doc, args, t->fields[i].name));
 	}
-	for (const struct json_node *m = json_first(doc, args); m != NULL; m = json_next(doc, m)) {
-		if (!is_field(t, m->key)) {
+	JSON_EACH (m, doc, args) {
+		if (!ARRAY_HAS(field, t->fields, t->n_fields, strcmp(field->name, m->key) == 0)) {
 			check_unknown(&p, t, m->key);
 		}
 	}

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "observe/observe_calls.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "os/notify.h"
@@ -82,16 +83,6 @@ static const struct observed_call CALLS[] = {
 	{ SYS_rt_tgsigqueueinfo, CALL_SIGNAL, OP_SIGNAL, .signal = ARG2 },
 	{ SYS_pidfd_send_signal, CALL_SIGNAL, OP_SIGNAL, .signal = ARG1, .target = TARGET_PIDFD },
 };
-
-static const struct observed_call *find_call(int nr)
-{
-	for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
-		if (CALLS[i].nr == nr) {
-			return &CALLS[i];
-		}
-	}
-	return NULL;
-}
 
 static struct bytes take_bytes(const char *s)
 {
@@ -286,7 +277,8 @@ static void dispatch_call(struct observer *o, const struct seccomp_notif *n,
 void observe_call(struct observer *o, struct seccomp_notif *n)
 {
 	uint32_t verdict = seccomp_eval(o->setup.filter, &n->data);
-	const struct observed_call *c = find_call(n->data.nr);
+	const struct observed_call *c =
+	        ARRAY_FIND(call, CALLS, ARRAY_LEN(CALLS), call->nr == n->data.nr);
 
 	if (!o->armed && is_skill(o, n)) {
 		observe_arm(o);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "observe/observe_calls.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "os/notify.h"
 #include "policy/path.h"
@@ -66,23 +67,15 @@ static bool is_upkeep(const char *path)
 		in += strcspn(in, "/");
 		in += *in == '/';
 	}
-	size_t i = 0;
-	while (i < ARRAY_LEN(NAMES) && path_beneath(in, NAMES[i]) == NULL) {
-		i++;
-	}
-	return i < ARRAY_LEN(NAMES);
+	return ARRAY_HAS(name, NAMES, ARRAY_LEN(NAMES), path_beneath(in, *name) != NULL);
 }
 
 bool observe_is_git(const char *program)
 {
 	static const char *const PROGRAMS[] = { "/usr/bin/git", "/usr/lib/git-core/",
 		                                "/usr/libexec/git-core/" };
-	bool git = false;
 
-	for (size_t i = 0; i < ARRAY_LEN(PROGRAMS); i++) {
-		git |= strncmp(program, PROGRAMS[i], strlen(PROGRAMS[i])) == 0;
-	}
-	return git;
+	return ARRAY_HAS(e, PROGRAMS, ARRAY_LEN(PROGRAMS), strncmp(program, *e, strlen(*e)) == 0);
 }
 
 /* Clears j->violation for a refused write that git itself makes (is_upkeep()). The write is still

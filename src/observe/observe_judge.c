@@ -8,14 +8,13 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "trace/classes.h"
 #include "observe/observe_judge_priv.h"
+#include "base/array.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger.h"
-#include "policy/path.h"
 
 static const enum event_rule ZONE_RULES[] = {
 	[ZONE_SYSTEM] = RULE_SYSTEM,  [ZONE_PRIVATE] = RULE_PRIVATE, [ZONE_KERNEL] = RULE_KERNEL,
@@ -120,11 +119,8 @@ static bool is_project_mark(const struct ssb_plan *plan, const char *path)
 	};
 	const char *name = strrchr(path, '/') + 1;
 	size_t above = (size_t)(name - path) - 1;
-	bool known = false;
+	bool known = ARRAY_HAS(e, NAMES, ARRAY_LEN(NAMES), strcmp(name, *e) == 0);
 
-	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		known = known || strcmp(name, NAMES[i]) == 0;
-	}
 	for (size_t i = 0; known && i < plan->n_grants; i++) {
 		const char *target = plan->grants[i].target;
 		if (strncmp(target, path, above) == 0 && target[above] == '/') {
@@ -148,12 +144,7 @@ bool observe_is_closed(const char *path)
 	}
 	path += sizeof(first) - 1;
 	path += observe_covers(thread, path);
-	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-		if (observe_covers(NAMES[i], path) > 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(name, NAMES, ARRAY_LEN(NAMES), observe_covers(*name, path) > 0);
 }
 
 /* Returns whether the path belongs to the machine: its memory, its disks, or the settings of its
@@ -187,12 +178,8 @@ static bool is_covered(const struct ssb_plan *plan, const struct grant *g, const
 {
 	size_t granted = g != NULL ? strlen(g->target) : 0;
 
-	for (size_t i = 0; i < plan->n_covers; i++) {
-		if (observe_covers(plan->covers[i].target, path) > granted) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, plan->covers, plan->n_covers,
+	                 observe_covers(e->target, path) > granted);
 }
 
 /* Returns whether the path is the socket of a service that could do things on the host that the
@@ -280,12 +267,9 @@ static bool is_no_secret(const char *home, const char *path)
 	static const char *const SETTINGS[] = { "/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d",
 		                                "/etc/ssh/ssh_known_hosts",
 		                                "/etc/ssh/ssh_known_hosts2" };
-	bool found = classes_startup_file(home, path);
 
-	for (size_t i = 0; i < ARRAY_LEN(SETTINGS); i++) {
-		found = found || observe_covers(SETTINGS[i], path) > 0;
-	}
-	return found;
+	return classes_startup_file(home, path) ||
+	       ARRAY_HAS(name, SETTINGS, ARRAY_LEN(SETTINGS), observe_covers(*name, path) > 0);
 }
 
 static bool is_secret(struct observer *o, const struct seccomp_notif *n, const char *path,
@@ -301,13 +285,9 @@ static bool is_secret(struct observer *o, const struct seccomp_notif *n, const c
 /* Returns whether the path is or lies in a directory of the runtime. */
 static bool is_runtime(const struct observer *o, const char *path)
 {
-	bool found = danger_is_runtime(o->setup.plan->home, path);
-
-	for (size_t i = 0; i < ARRAY_LEN(o->setup.own_dirs); i++) {
-		const char *dir = o->setup.own_dirs[i];
-		found = found || (dir != NULL && observe_covers(dir, path) > 0);
-	}
-	return found;
+	return danger_is_runtime(o->setup.plan->home, path) ||
+	       ARRAY_HAS(dir, o->setup.own_dirs, ARRAY_LEN(o->setup.own_dirs),
+	                 *dir != NULL && observe_covers(*dir, path) > 0);
 }
 
 static void judge_missing(struct observer *o, const struct seccomp_notif *n, const char *path,

@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "observe/observe_path_priv.h"

@@ -67,8 +67,7 @@ static void put_call(struct json *j, void *arg)
 {
 	const struct seccomp_notif *n = arg;
 
-	json_key(j, "arguments");
-	json_open(j, '[');
+	json_kopen(j, "arguments", '[');
 	for (int i = 0; i < 4; i++) {
 		char hex[24];
 		snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)n->data.args[i]);

@@ -236,8 +236,7 @@ static size_t put_names(struct json *j, const char *key, const struct string_lis
 {
 	size_t left_out = 0;
 
-	json_key(j, key);
-	json_open(j, '[');
+	json_kopen(j, key, '[');
 	for (size_t i = 0; i < names->n; i++) {
 		size_t len = strcspn(names->v[i], "=");
 		if (j->out->len + 6 * len > TRACE_ENV_BYTES) {

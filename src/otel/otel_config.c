@@ -1,11 +1,11 @@
 /* otel_config.c - reads the OTEL_* variables of the owner's environment. */
 #include "otel/otel_config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/number.h"
@@ -176,12 +176,7 @@ static bool is_sendable(const struct otlp_pair *p)
 			return false;
 		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(OURS); i++) {
-		if (strcasecmp(p->name, OURS[i]) == 0) {
-			return false;
-		}
-	}
-	return true;
+	return !ARRAY_HAS(our, OURS, ARRAY_LEN(OURS), strcasecmp(p->name, *our) == 0);
 }
 
 static bool add_pair(struct otlp_pairs *ret, const char *text, size_t len, bool headers)

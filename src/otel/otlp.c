@@ -178,14 +178,12 @@ static void json_form_end(struct otlp *w)
 
 static void json_form_open(struct otlp *w, struct otlp_field f)
 {
-	json_key(&w->json, f.name);
-	json_open(&w->json, '{');
+	json_kopen(&w->json, f.name, '{');
 }
 
 static void json_form_list(struct otlp *w, struct otlp_field f)
 {
-	json_key(&w->json, f.name);
-	json_open(&w->json, '[');
+	json_kopen(&w->json, f.name, '[');
 }
 
 static void json_form_item(struct otlp *w, struct otlp_field f)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "otel/otlp.h"
-#include "otel/otlp_limits.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 

@@ -206,8 +206,7 @@ static void put_layer_attrs(struct otlp *w, const struct line *l)
 	if (!json_is(layers, JSON_OBJECT)) {
 		return;
 	}
-	for (const struct json_node *n = json_first(&l->doc, layers); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, layers) {
 		snprintf(key, sizeof(key), "sandbox.layer.%.40s", n->key);
 		otlp_attr_node(w, key, &l->doc, json_member(&l->doc, n, "state"));
 	}
@@ -223,8 +222,7 @@ static void put_class_attrs(struct otlp *w, const struct line *l)
 	if (!json_is(list, JSON_ARRAY)) {
 		return;
 	}
-	for (const struct json_node *n = json_first(&l->doc, list); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, list) {
 		const char *name = json_string(json_member(&l->doc, n, "class"), NULL);
 		if (name != NULL) {
 			snprintf(key, sizeof(key), "sandbox.classification.%.60s.count", name);

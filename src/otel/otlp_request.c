@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "base/stamp.h"
 #include "otel/otlp_limits.h"
@@ -21,12 +22,7 @@ static const char *arch_name(const char *machine)
 
 static bool occurs_before(const struct otlp_pairs *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(p->v[i].name, p->v[n].name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, p->v, n, strcmp(e->name, p->v[n].name) == 0);
 }
 
 /* Writes the attributes of the resource: those that the owner set, and then those that only this

@@ -30,11 +30,6 @@ void asks_free(struct asks *a)
 	free(a);
 }
 
-static void asks_freep(struct asks **a)
-{
-	asks_free(*a);
-}
-
 int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret, struct ssb_error *err)
 {
 	AUTO(asks_freep) struct asks *a = calloc(1, sizeof(*a));

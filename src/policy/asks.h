@@ -3,6 +3,7 @@
 #ifndef POLICY_ASKS_H
 #define POLICY_ASKS_H
 
+#include "base/own.h"
 #include "policy/plan.h"
 
 struct asks;
@@ -12,6 +13,7 @@ struct asks;
 int asks_new(const struct owner *o, const char *skill_dir, struct asks **ret,
              struct ssb_error *err);
 void asks_free(struct asks *a); /* accepts NULL */
+OWN_FREEP(asks_freep, struct asks, asks_free)
 
 /* Sets *ret_why to NULL if the path would be granted or needs no grant; otherwise to the reason for
  * the refusal, as a new text for people. Returns -1 without memory. */

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/limits.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "policy/upstream.h"
@@ -56,12 +58,7 @@ const char *grant_origin_name(enum grant_origin o)
 
 enum grant_origin grant_origin_from(const char *name)
 {
-	int origin = 0;
-
-	while (origin < ORIGIN_OTHER && strcmp(ORIGINS[origin], name) != 0) {
-		origin++;
-	}
-	return (enum grant_origin)origin;
+	return (enum grant_origin)name_index(name, ORIGINS, ORIGIN_OTHER, sizeof(ORIGINS[0]));
 }
 
 char *build_printf(struct build *b, const char *fmt, ...)
@@ -275,12 +272,7 @@ void given_free(struct given *v, size_t n)
 
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].option == option && strcmp(v[i].value, value) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, v, n, e->option == option && strcmp(e->value, value) == 0);
 }
 
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value)

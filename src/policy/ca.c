@@ -4,14 +4,12 @@
  * variable, too: without it they could not verify a proxy or server of the owner's company. The
  * system's bundle is in every sandbox and needs nothing. The variable is not a grant of the owner,
  * so a bundle in a dangerous place is not passed. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/build.h"

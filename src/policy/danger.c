@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
@@ -147,12 +148,7 @@ static void judge_chain(const struct danger *d, const struct subject *s, enum ac
 
 static bool has_flag(const struct danger_hits *hits, unsigned flag)
 {
-	for (size_t i = 0; i < hits->n; i++) {
-		if ((hits->v[i].place->flags & flag) != 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, hits->v, hits->n, (e->place->flags & flag) != 0);
 }
 
 static const struct place *kernel_place(int kind, enum access access, bool named)

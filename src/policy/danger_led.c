@@ -10,7 +10,6 @@
  * The same applies to directories that the environment names: the directories of PATH, from which
  * the owner executes programs, and the directories that programs use instead of ~/.config and the
  * like (XDG_CONFIG_HOME, ...). The targets of symlinks in the second kind are hidden, too. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "base/limits.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
 #include "policy/owner.h"
@@ -127,14 +127,12 @@ static int look_in(struct led_search *s, const char *dir, const char *rest, bool
 		return file_is_missing(errno) || errno == EACCES || errno == ELOOP ? 0 : -1;
 	}
 	while (result == 0 && s->names <= MAX_HIDDEN_NAMES && s->links <= MAX_HIDDEN_LINKS) {
-		errno = 0;
-		e = readdir(names);
+		e = entries_of(names);
 		if (e == NULL) {
 			result = errno != 0 ? -1 : 0;
 			break;
 		}
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    (is_home && e->d_name[0] != '.')) {
+		if (is_home && e->d_name[0] != '.') {
 			continue;
 		}
 		s->names++;

@@ -8,7 +8,6 @@
 #include "base/own.h"
 #include "policy/danger_set.h"
 #include "policy/mounts.h"
-#include "policy/owner.h"
 #include "policy/unlisted.h"
 
 /* Returns the first of the `n` places of `d` that contains `path`; NULL if none does. If `found`,

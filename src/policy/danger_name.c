@@ -2,6 +2,7 @@
  * need not exist on this machine. */
 #include <string.h>
 
+#include "base/array.h"
 #include "policy/danger_set.h"
 #include "policy/unlisted.h"
 
@@ -90,14 +91,11 @@ const char *danger_store(const char *home, const char *path, size_t *ret_len)
 bool danger_is_runtime(const char *home, const char *path)
 {
 	size_t n = strlen(home);
-	bool found = false;
 
-	for (size_t i = 0; i < DANGER_ROWS_COUNT && is_or_beneath(path, home) && !found; i++) {
-		const struct danger_row *row = &DANGER_ROWS[i];
-		found = (row->flags & DANGER_OWN) != 0 && row->path[0] == '~' &&
-		        is_or_beneath(path + n, row->path + 1);
-	}
-	return found;
+	return is_or_beneath(path, home) &&
+	       ARRAY_HAS(row, DANGER_ROWS, DANGER_ROWS_COUNT,
+	                 (row->flags & DANGER_OWN) != 0 && row->path[0] == '~' &&
+	                         is_or_beneath(path + n, row->path + 1));
 }
 
 const char *danger_named(const char *home, const char *path)

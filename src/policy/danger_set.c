@@ -15,13 +15,10 @@
 static struct place *append_place(struct danger *d, const char *path, const char *why,
                                   unsigned flags)
 {
-	struct place *v = array_grow(d->places, d->n_places, sizeof(*v));
-
-	if (v == NULL) {
+	if (!ARRAY_MORE(d->places, d->n_places)) {
 		return NULL;
 	}
-	d->places = v;
-	struct place *p = &v[d->n_places];
+	struct place *p = &d->places[d->n_places];
 	*p = (struct place){ .path = strdup(path), .why = why, .flags = flags };
 	p->name = p->path;
 	d->n_places += p->path != NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -216,11 +217,7 @@ static bool is_harmless(const char *name, const char *value)
 		"LC_ADDRESS",  "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "TZ",
 		"TERM"
 	};
-	bool named = false;
-
-	for (size_t i = 0; i < ARRAY_LEN(NAMES) && !named; i++) {
-		named = strcmp(name, NAMES[i]) == 0;
-	}
+	bool named = ARRAY_HAS(e, NAMES, ARRAY_LEN(NAMES), strcmp(name, *e) == 0);
 	return named && strlen(value) <= 64 &&
 	       value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	                           "0123456789_.@/:+-")] == '\0';

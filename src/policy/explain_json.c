@@ -9,8 +9,7 @@
 
 static void json_files(struct json *j, const struct ssb_plan *p)
 {
-	json_key(j, "files");
-	json_open(j, '[');
+	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		json_open(j, '{');
@@ -35,8 +34,7 @@ static void json_rootfs(struct json *j, const struct ssb_plan *p)
 
 static void json_covered(struct json *j, const struct ssb_plan *p)
 {
-	json_key(j, "covered");
-	json_open(j, '[');
+	json_kopen(j, "covered", '[');
 	for (size_t i = 0; i < p->n_covers; i++) {
 		json_open(j, '{');
 		json_kstr(j, "path", p->covers[i].path);
@@ -49,8 +47,7 @@ static void json_covered(struct json *j, const struct ssb_plan *p)
 
 static void json_env(struct json *j, const struct ssb_plan *p)
 {
-	json_key(j, "env");
-	json_open(j, '[');
+	json_kopen(j, "env", '[');
 	for (size_t i = 0; i < p->env.n; i++) {
 		json_strn(j, p->env.v[i], strcspn(p->env.v[i], "="));
 	}
@@ -67,8 +64,7 @@ static void json_proxy(struct json *j, const struct ssb_plan *p)
 	if (!plan_proxied(p)) {
 		return;
 	}
-	json_key(j, "upstream_proxy");
-	json_open(j, '[');
+	json_kopen(j, "upstream_proxy", '[');
 	for (int i = 0; i < UPSTREAM_USES; i++) {
 		const struct upstream *u = &p->upstream[i];
 		enum explain_use use = explain_proxy_use(p, i);
@@ -90,14 +86,12 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 {
 	char where[96];
 
-	json_key(j, "network");
-	json_open(j, '[');
+	json_kopen(j, "network", '[');
 	for (size_t i = 0; i < p->n_egress; i++) {
 		const struct egress_rule *r = &p->egress[i];
 		json_open(j, '{');
 		json_kstr(j, "domain", r->domain.s);
-		json_key(j, "ports");
-		json_open(j, '[');
+		json_kopen(j, "ports", '[');
 		for (size_t k = 0; k < r->n_ports; k++) {
 			json_uint(j, r->ports[k]);
 		}
@@ -107,8 +101,7 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-	json_key(j, "network_limits");
-	json_open(j, '{');
+	json_kopen(j, "network_limits", '{');
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		json_kuint(j, NET_LIMITS[i].name, resource_of(&p->net, &NET_LIMITS[i]));
 	}
@@ -122,8 +115,7 @@ static void json_network(struct json *j, const struct ssb_plan *p)
 
 static void json_refusals(struct json *j, const char *key, const struct refusal *v, size_t n)
 {
-	json_key(j, key);
-	json_open(j, '[');
+	json_kopen(j, key, '[');
 	for (size_t i = 0; i < n; i++) {
 		const struct refusal *r = &v[i];
 		json_open(j, '{');
@@ -138,8 +130,7 @@ static void json_refusals(struct json *j, const char *key, const struct refusal 
 
 static void json_settings(struct json *j, const struct ssb_plan *p)
 {
-	json_key(j, "limits");
-	json_open(j, '{');
+	json_kopen(j, "limits", '{');
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		json_kuint(j, RESOURCES[i].name, resource_of(&p->res, &RESOURCES[i]));
 	}
@@ -151,8 +142,7 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 	json_kstr(j, "workdir", p->workdir);
 	json_kstr(j, "home", p->home);
 	json_kbool(j, "toolchain_auto", p->toolchain_auto);
-	json_key(j, "best_effort");
-	json_open(j, '[');
+	json_kopen(j, "best_effort", '[');
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if ((p->best_effort & 1U << i) != 0) {
 			json_str(j, plan_layer_name((enum layer_id)i));
@@ -166,8 +156,7 @@ static void json_approved(struct json *j, const struct ssb_plan *p)
 	const struct plan_approval *a = p->approved;
 
 	if (a != NULL) {
-		json_key(j, "approved");
-		json_open(j, '{');
+		json_kopen(j, "approved", '{');
 		json_kstr(j, "by", a->by);
 		json_kstr(j, "at", a->at);
 		json_kstr(j, "tree", a->tree);
@@ -175,8 +164,7 @@ static void json_approved(struct json *j, const struct ssb_plan *p)
 		json_close(j, '}');
 	}
 	if (p->consent_state != NULL) {
-		json_key(j, "consent");
-		json_open(j, '{');
+		json_kopen(j, "consent", '{');
 		json_kstr(j, "state", p->consent_state);
 		json_kbool(j, "refuse_unapproved", p->consent.refuse);
 		json_kbool(j, "counted", a != NULL && a->counted);
@@ -193,8 +181,7 @@ static void json_texts(struct json *j, const struct string_list *l)
 
 static void json_warnings(struct json *j, const struct ssb_plan *p, const struct prepared *of_run)
 {
-	json_key(j, "warnings");
-	json_open(j, '[');
+	json_kopen(j, "warnings", '[');
 	json_texts(j, &p->warnings);
 	if (of_run != NULL) {
 		json_texts(j, &of_run->warnings);
@@ -217,8 +204,7 @@ char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pr
 	json_kstr(&j, "skill_dir", p->skill_dir);
 	json_kstr(&j, "format", p->skill_dir != NULL ? skill_format_name(p->format) : NULL);
 	json_kstrs(&j, "requested", p->requested.v, p->requested.n);
-	json_key(&j, "granted");
-	json_open(&j, '{');
+	json_kopen(&j, "granted", '{');
 	json_files(&j, p);
 	json_env(&j, p);
 	json_network(&j, p);

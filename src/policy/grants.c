@@ -1,8 +1,8 @@
 /* grants.c - the list of grants. It is sorted, and contains no grant that another one includes. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "policy/build.h"
@@ -38,14 +38,12 @@ void grants_add(struct build *b, struct grant *g)
 		grants_release(g);
 		return;
 	}
-	struct grant *v = realloc(p->grants, (p->n_grants + 1) * sizeof(*v));
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->grants, p->n_grants)) {
 		b->failed = true;
 		grants_release(g);
 		return;
 	}
-	p->grants = v;
-	v[p->n_grants++] = *g;
+	p->grants[p->n_grants++] = *g;
 	*g = (struct grant){ .fd = -1, .parent_fd = -1 };
 }
 
@@ -75,6 +73,14 @@ const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path)
 		in = path_beneath(path, g->target) != NULL ? g : in;
 	}
 	return in;
+}
+
+int plan_skill_fd(const struct ssb_plan *p)
+{
+	const struct grant *own =
+	        ARRAY_FIND(g, p->grants, p->n_grants, g->origin == ORIGIN_SKILL && g->is_dir);
+
+	return own != NULL ? own->fd : -1;
 }
 
 static int compare_grants(const void *x, const void *y)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/own.h"
 #include "manifest/write.h"
@@ -228,12 +229,7 @@ static const struct danger_hit *best_hit(const struct danger_hits *hits, unsigne
 
 static bool is_loud(const struct danger_hits *hits)
 {
-	for (size_t i = 0; i < hits->n; i++) {
-		if ((hits->v[i].place->flags & DANGER_LOUD) != 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, hits->v, hits->n, (e->place->flags & DANGER_LOUD) != 0);
 }
 
 /* Adds a warning. `text` is NULL without memory; the build has then failed. */

@@ -161,13 +161,11 @@ static ssize_t look_up(struct lookups *l, const char *path, size_t len)
 		above_exists = l->v[up].exists;
 		above_unknown = l->v[up].unknown;
 	}
-	struct lookup *v = array_grow(l->v, l->n, sizeof(*v));
-	if (v == NULL) {
+	if (!ARRAY_MORE(l->v, l->n)) {
 		return -1;
 	}
-	l->v = v;
 	size_t at = l->n;
-	struct lookup *f = &v[at];
+	struct lookup *f = &l->v[at];
 	struct stat st = { 0 };
 	*f = (struct lookup){ .path = strndup(path, len), .len = len };
 	if (f->path == NULL) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -55,20 +56,14 @@ static int parse_line(char *line, struct mount *ret)
 int mounts_parse(char *text, struct mounts *ret)
 {
 	struct mounts m = { .text = text };
-	size_t size = 0;
 	char *save = NULL;
 
 	for (char *line = strtok_r(text, "\n", &save); line != NULL;
 	     line = strtok_r(NULL, "\n", &save)) {
-		if (m.n == size) {
-			size = size == 0 ? 64 : size * 2;
-			struct mount *v = realloc(m.v, size * sizeof(*v));
-			if (v == NULL) {
-				mounts_done(&m);
-				errno = ENOMEM;
-				return -1;
-			}
-			m.v = v;
+		if (!ARRAY_MORE(m.v, m.n)) {
+			mounts_done(&m);
+			errno = ENOMEM;
+			return -1;
 		}
 		if (parse_line(line, &m.v[m.n]) < 0) {
 			mounts_done(&m);

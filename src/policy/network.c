@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -24,14 +25,12 @@ static void simplify_rule(struct egress_rule *r)
 static void add_egress(struct build *b, const struct egress_rule *rule)
 {
 	struct ssb_plan *p = b->plan;
-	struct egress_rule *v = realloc(p->egress, (p->n_egress + 1) * sizeof(*v));
 
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->egress, p->n_egress)) {
 		b->failed = true;
 		return;
 	}
-	p->egress = v;
-	struct egress_rule *r = &v[p->n_egress];
+	struct egress_rule *r = &p->egress[p->n_egress];
 	*r = *rule;
 	r->domain.s = strdup(rule->domain.s);
 	r->ports = malloc((rule->n_ports + 1) * sizeof(*r->ports));
@@ -43,16 +42,6 @@ static void add_egress(struct build *b, const struct egress_rule *rule)
 	}
 	memcpy(r->ports, rule->ports, rule->n_ports * sizeof(*r->ports));
 	simplify_rule(r);
-}
-
-static bool has_port(const struct egress_rule *r, uint16_t port)
-{
-	for (size_t i = 0; i < r->n_ports; i++) {
-		if (r->ports[i] == port) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* True if the address or range of `owner` contains the address or range of `rule`. */
@@ -73,7 +62,8 @@ static bool port_covered(const struct ssb_plan *p, size_t n_owner, const struct 
 	bool found = false;
 
 	for (size_t i = 0; i < n_owner && rule->protocol != PROTO_UDP; i++) {
-		found |= host_within(&p->egress[i], rule) && has_port(&p->egress[i], port);
+		found |= host_within(&p->egress[i], rule) &&
+		         egress_rule_has_port(&p->egress[i], port);
 	}
 	return found;
 }

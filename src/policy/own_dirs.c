@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
@@ -37,17 +38,13 @@ static bool is_secret(const char *name)
 	if (name[0] == '.') {
 		return true;
 	}
-	for (size_t i = 0; i < OWN_SECRETS_COUNT; i++) {
-		if (strncmp(name, OWN_SECRETS[i].name, strlen(OWN_SECRETS[i].name)) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(own_secret, OWN_SECRETS, OWN_SECRETS_COUNT,
+	                 strncmp(name, own_secret->name, strlen(own_secret->name)) == 0);
 }
 
 static void grant_entries(struct build *b, const struct path_request *r, const char *dir)
 {
-	DIR *d = opendir(dir);
+	auto_dir d = opendir(dir);
 	const struct dirent *e;
 
 	if (d == NULL) {
@@ -67,7 +64,6 @@ static void grant_entries(struct build *b, const struct path_request *r, const c
 			resolve_take_object(b, r, path, &fd, &st, false);
 		}
 	}
-	(void)closedir(d);
 }
 
 bool own_resolve(struct build *b, const struct path_request *r, const char *path,
@@ -92,13 +88,8 @@ bool own_named(struct build *b, const struct grant *g)
 	if (d == NULL || g->fd < 0 || chain_from(g->fd, g->path, &c) < 0) {
 		return false;
 	}
-	for (size_t i = 0; i < d->n_places; i++) {
-		if (is_own(&d->places[i]) && d->places[i].exists &&
-		    chain_has(&c, d->places[i].id, 0)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(place, d->places, d->n_places,
+	                 is_own(place) && place->exists && chain_has(&c, place->id, 0));
 }
 
 /* ---- covers ----------------------------------------------------------------- */
@@ -140,12 +131,7 @@ static void cover_add(struct build *b, struct cover *c, const struct grant *g)
 
 static bool is_target(const struct ssb_plan *p, const char *target)
 {
-	for (size_t i = 0; i < p->n_grants; i++) {
-		if (strcmp(p->grants[i].target, target) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(grant, p->grants, p->n_grants, strcmp(grant->target, target) == 0);
 }
 
 /* Covers a place of the runtime at `name`, one of its paths on the host, in every grant that
@@ -265,21 +251,13 @@ static void cover_missing(struct build *b, const char *path)
  * the table and from danger_own.c. */
 static bool was_covered(const struct danger *d, size_t nth)
 {
-	for (size_t i = 0; i < nth; i++) {
-		if (is_own(&d->places[i]) && same_text(d->places[i].path, d->places[nth].path)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, d->places, nth, is_own(e) && same_text(e->path, d->places[nth].path));
 }
 
 void own_build_covers(struct build *b)
 {
-	bool dirs = false;
+	bool dirs = ARRAY_HAS(grant, b->plan->grants, b->plan->n_grants, grant->is_dir);
 
-	for (size_t i = 0; i < b->plan->n_grants; i++) {
-		dirs |= b->plan->grants[i].is_dir;
-	}
 	if (!dirs || build_danger(b, ACCESS_READ) == NULL) {
 		return;
 	}

@@ -2,7 +2,6 @@
 #include "policy/owner.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>

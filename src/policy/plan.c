@@ -6,10 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -309,10 +307,7 @@ static int begin_build(struct build *b, struct ssb_error *err)
 	return policy_load(b->owner, b->opt, &b->policy, b->diags, err);
 }
 
-static void freep_options(struct ssb_options **o)
-{
-	ssb_options_free(*o);
-}
+OWN_FREEP(freep_options, struct ssb_options, ssb_options_free)
 
 /* Begins the build. Sets defaults if the caller gave no options or no list for findings. */
 static int with_defaults(struct build *b, struct ssb_options **ret_o, struct ssb_diags **ret_d,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/own.h"
 #include "base/string_list.h"
 #include "manifest/manifest.h"
 #include "os/seccomp.h"
@@ -288,12 +289,18 @@ static inline const struct grant *prepared_grants(const struct prepared *of_run,
 /* Returns the innermost grant that shows `path` in the sandbox; NULL: none does. */
 const struct grant *plan_shown_by(const struct ssb_plan *p, const char *path);
 
+/* Returns the skill's own directory (borrowed), which the sandbox shows at /skill even if its path
+ * names another directory by now. -1: there is none. */
+int plan_skill_fd(const struct ssb_plan *p);
+
 bool plan_proxied(const struct ssb_plan *p); /* some host may be dialled through a proxy */
 
 /* Overwrites the credentials of the proxy in this process's copy of the memory. The plan only
  * points to the credentials, so they can be overwritten although the plan itself is frozen. A
  * forked process that does not need the credentials must call this first. */
 void plan_wipe_credentials(const struct ssb_plan *p);
+
+OWN_FREEP(plan_freep, struct ssb_plan, ssb_plan_free)
 
 /* The user for whom a plan is made (see owner_load()). Tests fill it themselves. */
 struct owner {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -349,12 +350,8 @@ static void read_store(const struct policy_reader *r, const struct ynode *n)
 
 static const struct key *find_key(const char *in, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
-		if (strcmp(KEYS[i].in, in) == 0 && strcmp(KEYS[i].name, name) == 0) {
-			return &KEYS[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, KEYS, ARRAY_LEN(KEYS),
+	                  strcmp(e->in, in) == 0 && strcmp(e->name, name) == 0);
 }
 
 static void unknown_key(const struct policy_reader *r, const char *in, const struct ynode *n)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/file.h"
@@ -36,21 +37,17 @@ static bool is_unpacked_image(const struct build *b, const char *path)
 static bool is_known(const char *name)
 {
 	static const char *const PEOPLES[] = { "root", "mnt", "media" };
-	bool known = name[0] == '.';
 
-	for (size_t i = 0; i < ARRAY_LEN(PEOPLES) && !known; i++) {
-		known = strcmp(name, PEOPLES[i]) == 0;
-	}
-	for (size_t i = 0; i < VIEW_ROWS && !known; i++) {
-		bool there = VIEW[i].shown != VIEW_NOTHING || VIEW[i].claim != 0;
-		known = there && strcmp(name, view_name(&VIEW[i])) == 0;
-	}
-	return known;
+	return name[0] == '.' ||
+	       ARRAY_HAS(dir, PEOPLES, ARRAY_LEN(PEOPLES), strcmp(name, *dir) == 0) ||
+	       ARRAY_HAS(row, VIEW, VIEW_ROWS,
+	                 (row->shown != VIEW_NOTHING || row->claim != 0) &&
+	                         strcmp(name, view_name(row)) == 0);
 }
 
 static void find_places(struct build *b, const char *path)
 {
-	DIR *d = opendir(path);
+	auto_dir d = opendir(path);
 	const struct dirent *e;
 
 	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
@@ -58,9 +55,6 @@ static void find_places(struct build *b, const char *path)
 		if (place != NULL && b->plan->rootfs_places.n < MAX_LIST_ITEMS) {
 			build_add(b, &b->plan->rootfs_places, place, MAX_LIST_ITEMS);
 		}
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }
 

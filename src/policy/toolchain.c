@@ -9,7 +9,6 @@
  * shown. So for a skill a directory is granted only for a well-known interpreter that is named
  * without a path and found in the owner's own PATH. Each such directory is a request, which the
  * owner sees and can decline. A bare command is chosen by the owner, so it has no such limits. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/build.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/address.h"
 #include "base/base64.h"
 #include "base/hex.h"
 #include "base/limits.h"

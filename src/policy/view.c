@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "os/landlock.h"
 #include "policy/path.h"
 
@@ -152,10 +153,7 @@ static bool is_within(const char *path, const char *place)
 
 bool view_in_private(const struct ssb_plan *plan, const char *path)
 {
-	bool found = is_within(path, plan->home);
-
-	for (size_t i = 0; i < VIEW_ROWS && !found; i++) {
-		found = VIEW[i].shown == VIEW_PRIVATE && is_within(path, VIEW[i].path);
-	}
-	return found;
+	return is_within(path, plan->home) ||
+	       ARRAY_HAS(row, VIEW, VIEW_ROWS,
+	                 row->shown == VIEW_PRIVATE && is_within(path, row->path));
 }

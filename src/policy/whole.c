@@ -4,14 +4,14 @@
  * The grant becomes one grant for each directory and file directly in "/". A directory that
  * contains a place that the sandbox provides itself is split in the same way, so that this place is
  * left out. Symlinks are left out, too: every sandbox has those of the system. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/own.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "policy/build.h"
 #include "policy/kernel_fs.h"
@@ -27,13 +27,9 @@ static bool is_kept(const struct build *b, const char *path)
 /* True if the directory contains a place that the sandbox keeps. */
 static bool leads_to_kept(const struct build *b, const char *path)
 {
-	bool leads = path_beneath(b->owner->home, path) != NULL;
-
-	for (size_t i = 0; i < VIEW_ROWS && !leads; i++) {
-		leads = (VIEW[i].claim & VIEW_STAYS) != 0 &&
-		        path_beneath(VIEW[i].path, path) != NULL;
-	}
-	return leads;
+	return path_beneath(b->owner->home, path) != NULL ||
+	       ARRAY_HAS(row, VIEW, VIEW_ROWS,
+	                 (row->claim & VIEW_STAYS) != 0 && path_beneath(row->path, path) != NULL);
 }
 
 static void grant_entry(struct build *b, const struct path_request *r, const char *path)
@@ -68,22 +64,16 @@ static void whole_entry(struct build *b, const struct path_request *r, const cha
  * keeps. */
 static void whole_directory(struct build *b, const struct path_request *r, const char *dir)
 {
-	DIR *d = opendir(dir);
+	auto_dir d = opendir(dir);
 	const struct dirent *e;
 
-	while (d != NULL && !b->failed && (e = readdir(d)) != NULL) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) {
-			continue;
-		}
+	while (d != NULL && !b->failed && (e = entries_of(d)) != NULL) {
 		auto_free char *path = path_join(dir, e->d_name);
 		if (path == NULL) {
 			b->failed = true;
 			break;
 		}
 		whole_entry(b, r, path);
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }
 

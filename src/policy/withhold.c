@@ -1,9 +1,9 @@
 /* withhold.c - requests that are withheld: they are left out of the plan without stopping the run.
  * These are the requests that the owner declined (--without, or in the approval), and requests of a
  * sidecar that names no directory. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/own.h"
 #include "policy/build.h"
@@ -58,10 +58,8 @@ void withhold_finish(struct build *b)
 	const struct string_list *l = &b->opt->withhold;
 
 	for (size_t i = 0; i < l->n; i++) {
-		bool found = false;
-		for (size_t k = 0; k < b->plan->n_withheld && !found; k++) {
-			found = strcmp(b->plan->withheld[k].what, l->v[i]) == 0;
-		}
+		bool found = ARRAY_HAS(withheld, b->plan->withheld, b->plan->n_withheld,
+		                       strcmp(withheld->what, l->v[i]) == 0);
 		if (!found) {
 			build_warn(b, options_flag(SSB_OPT_WITHHOLD),
 			           "'%.200s' is not a request of the skill; 'skillsandbox inspect "

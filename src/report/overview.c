@@ -389,8 +389,7 @@ static void take_layers(struct overview *v, const struct line *l)
 
 	v->unobserved = false;
 	buf_init(&out, TEXT_BYTES);
-	for (const struct json_node *n = json_first(&l->doc, line_get(l, "layers")); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, line_get(l, "layers")) {
 		const char *state = json_string(json_member(&l->doc, n, "state"), NULL);
 		if (layers_state_from(state) != LAYER_ON && n->key != NULL) {
 			v->unobserved |= plan_layer_from_name(n->key) == LAYER_AUDIT;

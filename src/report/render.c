@@ -191,8 +191,7 @@ void render_what(struct buf *out, const struct line *l)
 	enum render_group group = find_kind(l)->group;
 
 	if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
-		buf_adds(out, "call ");
-		visible_text(out, op, false);
+		visible_addf(out, "call %s", op);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
 		put_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {
@@ -248,8 +247,7 @@ static void put_layers(struct buf *out, const struct line *l)
 	const struct json_node *layers = line_get(l, "layers");
 	bool lost = false;
 
-	for (const struct json_node *n = json_first(&l->doc, layers); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, layers) {
 		const char *state = json_string(json_member(&l->doc, n, "state"), NULL);
 		if (layers_state_from(state) != LAYER_ON) {
 			buf_adds(out, lost ? ", " : "WITHOUT ");

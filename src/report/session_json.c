@@ -2,8 +2,6 @@
 #include "report/session_json.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/stamp.h"
@@ -19,10 +17,8 @@ int64_t session_age_us(const struct session *s)
 void session_json_time(struct json *j, const char *key, int64_t us)
 {
 	struct stamp stamp = STAMP_NONE;
-	struct timespec t = { .tv_sec = (time_t)(us / 1000000),
-		              .tv_nsec = (long)(us % 1000000) * 1000 };
 
-	json_kstr(j, key, us > 0 ? stamp_text(&stamp, &t) : NULL);
+	json_kstr(j, key, us > 0 ? stamp_text_us(&stamp, us) : NULL);
 }
 
 void session_json_facts(struct json *j, const struct session *s)
@@ -46,38 +42,22 @@ void session_json_facts(struct json *j, const struct session *s)
 	json_kuint(j, "violation_count", s->violations);
 }
 
-static void put_meter(struct json *j, const char *key, enum session_meter m, uint64_t v)
-{
-	char text[40];
-
-	if (!session_meter_is_time(m)) {
-		json_kuint(j, key, v);
-		return;
-	}
-	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
-	json_key(j, key);
-	json_raw(j, text, (size_t)n);
-}
-
 static void put_limits(struct json *j, const struct session *s)
 {
 	const struct session_policy *p = s->policy;
 
-	json_key(j, "limits");
-	json_open(j, '{');
+	json_kopen(j, "limits", '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		if (p->limits[m].max == SESSION_NO_LIMIT) {
 			continue;
 		}
-		json_key(j, session_meter_name(m));
-		json_open(j, '{');
-		put_meter(j, "max", m, p->limits[m].max);
+		json_kopen(j, session_meter_name(m), '{');
+		session_meter_json(j, "max", m, p->limits[m].max);
 		json_kstr(j, "on_exceed", session_act_name(p->limits[m].act));
 		json_close(j, '}');
 	}
 	if (p->all_violations.max != SESSION_NO_LIMIT) {
-		json_key(j, "violations");
-		json_open(j, '{');
+		json_kopen(j, "violations", '{');
 		json_kuint(j, "max", p->all_violations.max);
 		json_kstr(j, "on_exceed", session_act_name(p->all_violations.act));
 		json_close(j, '}');
@@ -89,8 +69,7 @@ void session_json_bounds(struct json *j, const struct session *s)
 {
 	const struct session_policy *p = s->policy;
 
-	json_key(j, "budget");
-	json_open(j, '{');
+	json_kopen(j, "budget", '{');
 	json_kmillionths(j, "max_cost_per_session", p->max_cost_per_session);
 	json_kmillionths(j, "max_cost_per_action", p->max_cost_per_action);
 	json_kmillionths(j, "alert_at", p->alert_at_ppm); /* a fraction of one, with six decimals */
@@ -99,16 +78,14 @@ void session_json_bounds(struct json *j, const struct session *s)
 	json_kuint(j, "max_actions", p->max_actions);
 	json_close(j, '}');
 	put_limits(j, s);
-	json_key(j, "thresholds");
-	json_open(j, '{');
+	json_kopen(j, "thresholds", '{');
 	for (size_t i = 0; i < p->n_thresholds; i++) {
 		json_kuint(j, p->thresholds[i].name, p->thresholds[i].count);
 	}
 	json_close(j, '}');
-	json_key(j, "meters");
-	json_open(j, '{');
+	json_kopen(j, "meters", '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
-		put_meter(j, session_meter_name(m), m, s->meters[m]);
+		session_meter_json(j, session_meter_name(m), m, s->meters[m]);
 	}
 	json_close(j, '}');
 }

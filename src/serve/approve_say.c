@@ -235,14 +235,10 @@ static void put_refusal(struct buf *out, const struct approve_case *k, const str
 		quote_text(out, plan->refusals[i].what);
 		buf_adds(out, ": ");
 		quote_text(out, plan->refusals[i].why);
-		buf_adds(out, "; ");
-		visible_text(out, plan->refusals[i].remedy, false);
-		buf_addc(out, '\n');
+		visible_addf(out, "; %s\n", plan->refusals[i].remedy);
 	}
 	if (command != NULL) {
-		buf_adds(out, "The owner approves it with: ");
-		visible_text(out, command, false);
-		buf_addc(out, '\n');
+		visible_addf(out, "The owner approves it with: %s\n", command);
 	}
 }
 

@@ -121,10 +121,7 @@ static void job_free(struct serve_job *j)
 	free(j);
 }
 
-static void job_freep(struct serve_job **j)
-{
-	job_free(*j);
-}
+OWN_FREEP(job_freep, struct serve_job, job_free)
 
 /* ---- what it writes ----------------------------------------------------------- */
 

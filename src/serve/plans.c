@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <linux/openat2.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -258,15 +259,10 @@ static int open_place(const struct skill *skill, struct skill_dir *ret, struct s
 	return 0;
 }
 
-static void freep_plan(struct ssb_plan **p)
-{
-	ssb_plan_free(*p);
-}
-
 static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan **ret,
                      struct ssb_diags *diags, struct ssb_error *err)
 {
-	AUTO(freep_plan) struct ssb_plan *plan = NULL;
+	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(skill_dir_close) struct skill_dir dir = SKILL_DIR_NONE;
 	const struct serve *s = p->serve;
 
@@ -337,10 +333,6 @@ int plans_get(struct plans *p, const struct plan_wish *w, const struct ssb_plan 
 
 bool plans_harmless(const struct ssb_plan *p)
 {
-	bool writes = false;
-
-	for (size_t i = 0; i < p->n_grants; i++) {
-		writes |= p->grants[i].access == ACCESS_WRITE;
-	}
-	return p->n_egress == 0 && !writes && p->best_effort == 0;
+	return p->n_egress == 0 && p->best_effort == 0 &&
+	       !ARRAY_HAS(grant, p->grants, p->n_grants, grant->access == ACCESS_WRITE);
 }

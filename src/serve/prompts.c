@@ -48,13 +48,12 @@ void serve_prompts_list(void *app, struct mcp_call *c)
 
 static void say_task(struct buf *out, const struct skill *skill)
 {
-	buf_adds(out, "Review the skill \"");
-	visible_text(out, skill->name, false);
-	buf_adds(out,
-	         "\" for its owner, who decides whether it may run. Explain in plain words: what "
-	         "it could do, what could go wrong, whether that fits what it says it is for, and "
-	         "what you would ask its author. Do not run it, and do not try to allow anything: "
-	         "only the owner can.\n\n");
+	visible_addf(out,
+	             "Review the skill \"%s\" for its owner, who decides whether it may run. "
+	             "Explain in plain words: what it could do, what could go wrong, whether that "
+	             "fits what it says it is for, and what you would ask its author. Do not run "
+	             "it, and do not try to allow anything: only the owner can.\n\n",
+	             skill->name);
 }
 
 static void say_refusals(struct buf *out, const struct ssb_plan *plan)
@@ -67,15 +66,8 @@ static void say_refusals(struct buf *out, const struct ssb_plan *plan)
 	buf_adds(out, "It does not run while one of these refusals remains.\n");
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		const struct refusal *r = &plan->refusals[i];
-		buf_adds(out, "- ");
-		visible_text(out, r->what, false);
-		buf_adds(out, " (");
-		visible_text(out, r->where, false);
-		buf_adds(out, "): ");
-		visible_text(out, r->why, false);
-		buf_adds(out, "\n  would need: ");
-		visible_text(out, r->remedy[0] != '\0' ? r->remedy : "nothing allows it", false);
-		buf_addc(out, '\n');
+		visible_addf(out, "- %s (%s): %s\n  would need: %s\n", r->what, r->where, r->why,
+		             r->remedy[0] != '\0' ? r->remedy : "nothing allows it");
 	}
 }
 
@@ -125,13 +117,8 @@ static void say_manifest(struct buf *out, const struct skill *skill)
 /* Says why there is no plan. */
 static void say_findings(struct buf *out, const struct ssb_error *err)
 {
-	buf_adds(out, "## It cannot run\n\n");
-	if (err->where[0] != '\0') {
-		visible_text(out, err->where, false);
-		buf_adds(out, ": ");
-	}
-	visible_text(out, err->text, false);
-	buf_addc(out, '\n');
+	visible_addf(out, "## It cannot run\n\n%s%s%s\n", err->where,
+	             err->where[0] != '\0' ? ": " : "", err->text);
 }
 
 static void put_messages(struct json *j, const struct buf *text)

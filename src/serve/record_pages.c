@@ -38,8 +38,7 @@ static bool is_wanted(const struct records_ask *ask, const struct line *l)
 	if (ask->violations && !render_is_violation(l)) {
 		return false;
 	}
-	for (const struct json_node *k = json_first(ask->kinds_doc, ask->kinds); k != NULL;
-	     k = json_next(ask->kinds_doc, k)) {
+	JSON_EACH (k, ask->kinds_doc, ask->kinds) {
 		if (json_is(k, JSON_STRING) && event_kind_from(k->str, k->len) == l->kind) {
 			return true;
 		}

@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "report/run_json.h"
 #include "serve/records_priv.h"
 #include "serve/show.h"
 #include "serve/skills.h"
@@ -25,10 +24,7 @@
 
 #define MIN_WORD 4 /* shortest beginning of an id that is accepted */
 
-static void records_freep(struct records **r)
-{
-	records_free(*r);
-}
+OWN_FREEP(records_freep, struct records, records_free)
 
 int records_new(struct serve *s, struct records **ret, struct ssb_error *err)
 {
@@ -98,15 +94,9 @@ static bool was_started(const struct records *k, const char *id)
  * it. */
 static char *read_skill_dir(int fd)
 {
-	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
 
-	reader_init(&in, fd, 0);
-	if (reader_next(&in, &text, &len) != READER_LINE || line_parse(&l, text, len, &why) != 0 ||
-	    l.kind != EV_RUN) {
+	if (!line_read_run(&l, fd)) {
 		return NULL;
 	}
 	/* A record omits the plan if it is too long for its line. Then the path of the manifest
@@ -322,7 +312,7 @@ void records_put_run(const struct served_record *r, struct json *j)
 		json_close(j, '}');
 		return;
 	}
-	run_json(&raw, &facts);
+	run_facts_json(&raw, &facts);
 	show_json(j, text.data, text.len);
 }
 

@@ -4,13 +4,13 @@
  * runs: every 200 ms if a client has subscribed to one of them; otherwise every second, and only
  * whether they are still running. While nothing is running, the timer is off. A run that began
  * before the server becomes known when a client reads its record. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -121,12 +121,7 @@ static void on_look(void *arg)
 
 static bool is_known(const struct records_live *l, const char *id)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i].id, id) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, l->v, l->n, strcmp(e->id, id) == 0);
 }
 
 void records_live_follow(struct records_live *l, const char *id)

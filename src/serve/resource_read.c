@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/digest.h"
 #include "base/base64.h"
 #include "base/limits.h"
@@ -232,12 +233,7 @@ static const struct skill *find_skill(const struct resource_reading *r,
 	if (skills_list(r->s->skills, ret_all, ret_n, &err) != 0) {
 		return NULL;
 	}
-	for (size_t i = 0; i < *ret_n; i++) {
-		if (strcmp((*ret_all)[i].name, r->name) == 0) {
-			return &(*ret_all)[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, *ret_all, *ret_n, strcmp(e->name, r->name) == 0);
 }
 
 static void read_manifest(const struct resource_reading *r)

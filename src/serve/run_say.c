@@ -230,8 +230,7 @@ static void say_withheld(struct buf *out, const struct string_list *withheld)
 {
 	for (size_t i = 0; i < withheld->n; i++) {
 		buf_adds(out, i == 0 ? "\n--- withheld from the skill ---\n" : "");
-		visible_text(out, withheld->v[i], false);
-		buf_addc(out, '\n');
+		visible_addf(out, "%s\n", withheld->v[i]);
 	}
 }
 
@@ -323,8 +322,7 @@ static void say_end(struct buf *out, const char *name, const struct ssb_result *
 		buf_adds(out, ": canceled");
 		break;
 	case SSB_END_SESSION:
-		buf_adds(out, ": ended by its session: ");
-		visible_text(out, r->session_reason, false);
+		visible_addf(out, ": ended by its session: %s", r->session_reason);
 		break;
 	}
 	buf_addf(out, " after %llu ms; run %s\n", (unsigned long long)(r->duration_us / 1000),
@@ -413,11 +411,7 @@ void run_say_error(struct mcp_call *c, const struct ssb_error *err)
 {
 	auto_buf text = BUF(SAY_BYTES);
 
-	if (err->where[0] != '\0') {
-		visible_text(&text, err->where, false);
-		buf_adds(&text, ": ");
-	}
-	visible_text(&text, err->text, false);
+	visible_addf(&text, "%s%s%s", err->where, err->where[0] != '\0' ? ": " : "", err->text);
 	mcp_tool_fail(c, name_of_code(err->code), text.failed ? "" : text.data, fix_for(err));
 }
 
@@ -452,8 +446,7 @@ void run_say_plan(struct mcp_call *c, const char *name, const struct ssb_plan *p
 	show_json(&j, or_empty(json), strlen(or_empty(json)));
 	run_json_refusals(&j, plan);
 	json_close(&j, '}');
-	visible_text(&text, name, false);
-	buf_adds(&text, ": nothing was run; this is what it may do\n\n");
+	visible_addf(&text, "%s: nothing was run; this is what it may do\n\n", name);
 	visible_text(&text, or_empty(words), true);
 	if (words == NULL || json == NULL || text.failed || structured.failed) {
 		mcp_tool_fail(c, "no_memory", "the plan is too large for an answer", "");

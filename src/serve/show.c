@@ -50,7 +50,7 @@ static void show_members(struct json *j, const struct json_doc *doc, const struc
 	bool object = node->type == JSON_OBJECT;
 
 	json_open(j, object ? '{' : '[');
-	for (const struct json_node *n = json_first(doc, node); n != NULL; n = json_next(doc, n)) {
+	JSON_EACH (n, doc, node) {
 		if (object && !show_plain(n->key, strlen(n->key), false)) {
 			continue;
 		}

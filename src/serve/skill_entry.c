@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "base/visible.h"
 #include "os/file.h"
 #include "policy/path.h"
@@ -325,11 +326,9 @@ const char *skill_mime(const char *path)
 		{ ".png", "image/png" },         { ".jpg", "image/jpeg" },
 		{ ".svg", "image/svg+xml" },
 	};
-	size_t len = strlen(path);
 
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		size_t n = strlen(types[i].end);
-		if (len > n && strcmp(path + len - n, types[i].end) == 0) {
+	for (size_t i = 0; path[0] != '\0' && i < ARRAY_LEN(types); i++) {
+		if (tail_is(path + 1, types[i].end)) {
 			return types[i].type;
 		}
 	}

@@ -5,6 +5,7 @@
  * requests the address of such a skill gets the reason as the error. */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "serve/serve.h"
@@ -192,12 +193,7 @@ static bool is_child(const char *path, const char *dir)
 
 static bool has_directory(const struct skill_files *f, const char *dir)
 {
-	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].dir && strcmp(f->v[i].path, dir) == 0) {
-			return true;
-		}
-	}
-	return dir[0] == '\0';
+	return ARRAY_HAS(e, f->v, f->n, e->dir && strcmp(e->path, dir) == 0) || dir[0] == '\0';
 }
 
 static void put_children(struct json *j, const struct skill_entry *e, const struct skill_files *f,

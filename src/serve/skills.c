@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -122,10 +123,7 @@ void skills_free(struct skills *s)
 	free(s);
 }
 
-static void skills_freep(struct skills **s)
-{
-	skills_free(*s);
-}
+OWN_FREEP(skills_freep, struct skills, skills_free)
 
 int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_error *err)
 {
@@ -148,12 +146,7 @@ int skills_new(char *const dirs[], size_t n, struct skills **ret, struct ssb_err
 
 static bool is_served(const struct skills *s, const char *real)
 {
-	for (size_t i = 0; i < s->n_roots; i++) {
-		if (path_beneath(real, s->roots[i]) != NULL) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(root, s->roots, s->n_roots, path_beneath(real, *root) != NULL);
 }
 
 /* Adds a skill to the list. Takes `dir`. */
@@ -170,23 +163,19 @@ static int add_skill(struct skills *s, char *dir, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_LIMIT, 0, "--skills", "there are more than %d skills",
 		                MAX_SKILLS);
 	}
-	struct skill *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-	if (v == NULL) {
+	char *name = strdup(path_base(real));
+	if (name == NULL || !ARRAY_MORE(s->v, s->n)) {
+		free(name);
 		return fail_no_memory(err);
 	}
-	s->v = v;
-	v[s->n] = (struct skill){ strdup(path_base(real)), NULL };
-	if (v[s->n].name == NULL) {
-		return fail_no_memory(err);
-	}
-	v[s->n++].dir = steal_ptr(&real);
+	s->v[s->n++] = (struct skill){ name, steal_ptr(&real) };
 	return 0;
 }
 
 /* Adds the directories in a root, and the symlinks in it that lead to served directories. */
 static int add_children(struct skills *s, const char *root, struct ssb_error *err)
 {
-	DIR *dir = opendir(root);
+	auto_dir dir = opendir(root);
 	int failed = 0;
 
 	/* A root that was removed, or that is not readable any more, has no skills: this is not
@@ -197,9 +186,6 @@ static int add_children(struct skills *s, const char *root, struct ssb_error *er
 		if (real != NULL && is_served(s, real) && skill_is_one(real)) {
 			failed = add_skill(s, steal_ptr(&real), err);
 		}
-	}
-	if (dir != NULL) {
-		(void)closedir(dir);
 	}
 	return failed;
 }
@@ -271,16 +257,6 @@ int skills_list(struct skills *s, const struct skill **ret, size_t *ret_n, struc
 
 /* ---- one skill -------------------------------------------------------------- */
 
-static const struct skill *by_word(const struct skills *s, const char *word)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		if (strcmp(s->v[i].name, word) == 0) {
-			return &s->v[i];
-		}
-	}
-	return NULL;
-}
-
 /* Returns true if the path, by its text alone, lies in a served directory. */
 static bool reads_served(const struct skills *s, const char *word)
 {
@@ -317,12 +293,12 @@ int skills_find(struct skills *s, const char *word, const struct skill **ret, st
 	if (skills_list(s, &v, &n, err) != 0) {
 		return -1;
 	}
-	const struct skill *found = by_word(s, word);
+	const struct skill *found = ARRAY_FIND(e, s->v, s->n, strcmp(e->name, word) == 0);
 	bool is_path = strchr(word, '/') != NULL || word[0] == '.' || word[0] == '~';
 	auto_free char *real = found == NULL && is_path ? real_directory(s, word) : NULL;
 
-	for (size_t i = 0; found == NULL && real != NULL && i < n; i++) {
-		found = strcmp(v[i].dir, real) == 0 ? &v[i] : NULL;
+	if (real != NULL) {
+		found = ARRAY_FIND(skill, v, n, strcmp(skill->dir, real) == 0);
 	}
 	if (found != NULL) {
 		*ret = found;

@@ -12,7 +12,6 @@
 #include "report/why.h"
 #include "serve/records.h"
 #include "serve/serve.h"
-#include "serve/show.h"
 
 #define RUN_FIELD                                                                                  \
 	{                                                                                          \

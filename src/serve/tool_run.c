@@ -54,10 +54,7 @@ static void run_call_free(struct run_call *r)
 	}
 }
 
-static void run_call_freep(struct run_call **r)
-{
-	run_call_free(*r);
-}
+OWN_FREEP(run_call_freep, struct run_call, run_call_free)
 
 /* ---- while it runs ------------------------------------------------------------- */
 
@@ -238,8 +235,7 @@ static int read_args(const struct mcp_call *c, char ***ret, struct ssb_error *er
 	if (v == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "args", "out of memory");
 	}
-	for (const struct json_node *i = json_first(mcp_doc(c), list); i != NULL;
-	     i = json_next(mcp_doc(c), i)) {
+	JSON_EACH (i, mcp_doc(c), list) {
 		if (strlen(i->str) != i->len) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "args",
 			                "argument %zu contains a NUL byte, which no program can "

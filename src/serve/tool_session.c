@@ -4,7 +4,6 @@
  * Both tools run in errands: the store has a lock, and an errand may have to wait until the runs of
  * the session have ended, for as long as the session's policy allows. The errand opens and closes
  * the store, so that no process of a run inherits the store. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/own.h"

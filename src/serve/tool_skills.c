@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/name.h"
@@ -9,7 +10,6 @@
 #include "base/visible.h"
 #include "policy/path.h"
 #include "serve/approve.h"
-#include "serve/plans.h"
 #include "consent/risk.h"
 #include "serve/run_say.h"
 #include "serve/show.h"
@@ -61,23 +61,16 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	show_kstr(&a->j, "name", skill->name);
 	show_kstr(&a->j, "path", skill->dir);
 	json_kbool(&a->j, "valid", valid);
-	visible_text(&a->text, skill->name, false);
 	if (valid) {
 		json_kstr(&a->j, "format", skill_format_name(found.format));
 		show_kstr(&a->j, "version", m->version);
 		show_kstr(&a->j, "description", m->description);
-		buf_adds(&a->text, " ");
-		visible_text(&a->text, m->version, false);
-		if (m->description[0] != '\0') {
-			buf_adds(&a->text, ": ");
-			visible_text(&a->text, m->description, false);
-		}
+		visible_addf(&a->text, "%s %s%s%s\n", skill->name, m->version,
+		             m->description[0] != '\0' ? ": " : "", m->description);
 	} else {
 		show_kstr(&a->j, "problem", err.text);
-		buf_adds(&a->text, ": not valid: ");
-		visible_text(&a->text, err.text, false);
+		visible_addf(&a->text, "%s: not valid: %s\n", skill->name, err.text);
 	}
-	buf_addc(&a->text, '\n');
 	json_close(&a->j, '}');
 }
 
@@ -86,11 +79,9 @@ static int take_directory(const char *word, const struct skill *v, size_t n, cha
                           struct ssb_error *err)
 {
 	auto_free char *real = word == NULL ? NULL : realpath(word, NULL);
-	bool served = false;
+	bool served =
+	        real != NULL && ARRAY_HAS(skill, v, n, path_beneath(skill->dir, real) != NULL);
 
-	for (size_t i = 0; real != NULL && i < n; i++) {
-		served |= path_beneath(v[i].dir, real) != NULL;
-	}
 	if (word != NULL && !served) {
 		return ssb_fail(
 		        err, SSB_E_POLICY, 0, "directory",
@@ -142,15 +133,8 @@ static void say_finding(struct skills_reply *a, const struct ssb_diag *d)
 	show_kstr(&a->j, "text", d->text);
 	show_kstr(&a->j, "fix", d->remedy);
 	json_close(&a->j, '}');
-	buf_addf(&a->text, "%s: ", name_of_finding(d->severity));
-	visible_text(&a->text, d->where, false);
-	buf_adds(&a->text, ": ");
-	visible_text(&a->text, d->text, false);
-	if (d->remedy[0] != '\0') {
-		buf_adds(&a->text, "; ");
-		visible_text(&a->text, d->remedy, false);
-	}
-	buf_addc(&a->text, '\n');
+	visible_addf(&a->text, "%s: %s: %s%s%s\n", name_of_finding(d->severity), d->where, d->text,
+	             d->remedy[0] != '\0' ? "; " : "", d->remedy);
 }
 
 void tool_validate_skill(void *app, struct mcp_call *c)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "session/act.h"
@@ -247,12 +248,8 @@ static void publish_word(struct clerk *c, const struct clerk_word *w)
  * any session may have changed. */
 static bool concerns_us(const struct clerk *c, const char *id)
 {
-	bool ours = id[0] == '\0';
-
-	for (size_t i = 0; i < SESSION_DEPTH; i++) {
-		ours = ours || strcmp(c->chain[i], id) == 0;
-	}
-	return ours;
+	return id[0] == '\0' ||
+	       ARRAY_HAS(session, c->chain, SESSION_DEPTH, strcmp(*session, id) == 0);
 }
 
 /* Returns false if the store is lost; then there are no news until it is back. */

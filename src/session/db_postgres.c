@@ -103,6 +103,16 @@ static int postgres_ready(struct pg_db *s, struct ssb_error *err)
 	return 0;
 }
 
+/* A transaction is lost with its connection, so it is not continued on a new one. */
+static int check_connected(const struct pg_db *s, struct ssb_error *err)
+{
+	return s->link.conn != NULL
+	               ? 0
+	               : ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
+	                          "the connection to PostgreSQL was lost, so nothing of the "
+	                          "transaction was stored; try again");
+}
+
 static int postgres_news_fd(struct db *db)
 {
 	struct pg_db *s = pg_of(db);
@@ -206,13 +216,8 @@ static int postgres_run(struct db *db, const char *sql, const struct db_value *a
 	const struct pq *pq = s->link.pq;
 	struct pg_result *r = NULL;
 
-	if (!db->begun && postgres_ready(s, err) != 0) {
+	if ((!db->begun && postgres_ready(s, err) != 0) || check_connected(s, err) != 0) {
 		return -1;
-	}
-	if (s->link.conn == NULL) {
-		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection to PostgreSQL was lost, so nothing of the "
-		                "transaction was stored; try again");
 	}
 	if (ask_server(s, sql, args, n_args, &r, err) != 0) {
 		return -1;
@@ -229,13 +234,8 @@ static int postgres_exec(struct db *db, const char *sql, struct ssb_error *err)
 {
 	struct pg_db *s = pg_of(db);
 
-	if (!db->begun && postgres_ready(s, err) != 0) {
+	if ((!db->begun && postgres_ready(s, err) != 0) || check_connected(s, err) != 0) {
 		return -1;
-	}
-	if (s->link.conn == NULL) {
-		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection to PostgreSQL was lost, so nothing of the "
-		                "transaction was stored; try again");
 	}
 	return pg_link_exec(&s->link, sql, err);
 }
@@ -316,10 +316,8 @@ static int postgres_commit(struct db *db, struct ssb_error *err)
 	struct pg_result *r = NULL;
 	struct ssb_error why = { 0 };
 
-	if (s->link.conn == NULL) {
-		return ssb_fail(err, SSB_E_SYS, ECONNRESET, DB_WHERE,
-		                "the connection to PostgreSQL was lost, so nothing of the "
-		                "transaction was stored; try again");
+	if (check_connected(s, err) != 0) {
+		return -1;
 	}
 	if (pg_link_answer(&s->link, s->link.pq->sendQuery(s->link.conn, "COMMIT"), &r, &why) ==
 	    0) {

@@ -9,7 +9,6 @@
  * signature. So every line of a session that is over says how many bills may still come, and a
  * ledger that was cut back does not look complete. */
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "trace/key.h"
@@ -17,20 +16,6 @@
 #include "base/hex.h"
 #include "session/schema.h"
 #include "session/store.h"
-
-/* Writes a meter. Time is kept in milliseconds and written in seconds, as the meter's name says. */
-void entry_meter(struct json *j, enum session_meter m, uint64_t v)
-{
-	char text[32];
-
-	json_key(j, session_meter_name(m));
-	if (!session_meter_is_time(m)) {
-		json_uint(j, v);
-		return;
-	}
-	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
-	json_raw(j, text, (size_t)n);
-}
 
 void entry_snapshot(struct json *j, const struct session *s)
 {
@@ -42,7 +27,7 @@ void entry_snapshot(struct json *j, const struct session *s)
 	json_kuint(j, "violations", s->violations);
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		if (s->meters[m] > 0) {
-			entry_meter(j, m, s->meters[m]);
+			session_meter_json(j, session_meter_name(m), m, s->meters[m]);
 		}
 	}
 	if (s->refused > 0) {
@@ -163,7 +148,8 @@ static void put_change(struct json *j, const struct totals *was, const struct to
 	}
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		if (is->meters[m] != was->meters[m]) {
-			entry_meter(j, m, is->meters[m] - was->meters[m]);
+			session_meter_json(j, session_meter_name(m), m,
+			                   is->meters[m] - was->meters[m]);
 		}
 	}
 	json_close(j, '}');

@@ -7,7 +7,6 @@
  * the herald with the lock checks the outbox once more after it has released the lock. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>

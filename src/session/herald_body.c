@@ -137,8 +137,7 @@ static void copy_node(struct json *j, const struct json_doc *doc, const struct j
 	case JSON_OBJECT:
 	case JSON_ARRAY:
 		json_open(j, n->type == JSON_OBJECT ? '{' : '[');
-		for (const struct json_node *c = json_first(doc, n); c != NULL;
-		     c = json_next(doc, c)) {
+		JSON_EACH (c, doc, n) {
 			copy_node(j, doc, c);
 		}
 		json_close(j, n->type == JSON_OBJECT ? '}' : ']');

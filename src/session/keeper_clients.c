@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 #include "os/clock.h"
 #include "session/keeper_priv.h"
@@ -68,12 +69,8 @@ void keeper_clients_accept(struct keeper *k)
 
 static bool is_within(const struct keeper *k, const char *session)
 {
-	bool within = session[0] == '\0' || strcmp(k->run.session, session) == 0;
-
-	for (size_t i = 0; i < SESSION_DEPTH; i++) {
-		within = within || strcmp(k->word.chain[i], session) == 0;
-	}
-	return within;
+	return session[0] == '\0' || strcmp(k->run.session, session) == 0 ||
+	       ARRAY_HAS(id, k->word.chain, SESSION_DEPTH, strcmp(*id, session) == 0);
 }
 
 static void begin_request(struct keeper *k, struct keeper_client *c, const struct live_request *q)

@@ -170,8 +170,7 @@ static void put_snapshot(struct otlp *w, const struct line *l)
 	if (!json_is(snapshot, JSON_OBJECT)) {
 		return;
 	}
-	for (const struct json_node *n = json_first(&l->doc, snapshot); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, snapshot) {
 		snprintf(key, sizeof(key), "session.%.60s",
 		         strcmp(n->key, "spent_usd") == 0 ? "cost_usd" : n->key);
 		otlp_attr_node(w, key, &l->doc, n);
@@ -181,8 +180,7 @@ static void put_snapshot(struct otlp *w, const struct line *l)
 /* Writes the attributes of a line. If `event` is true, also writes the line's number and kind. */
 static void put_attributes(struct otlp *w, const struct line *l, bool event)
 {
-	for (const struct json_node *n = json_first(&l->doc, l->top); n != NULL;
-	     n = json_next(&l->doc, n)) {
+	JSON_EACH (n, &l->doc, l->top) {
 		const char *key = attribute_of(n->key);
 		if (!event && (strcmp(n->key, "seq") == 0 || strcmp(n->key, "kind") == 0)) {
 			continue;

@@ -2,7 +2,6 @@
 #include "session/live.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +19,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/entries.h"
 #include "os/file.h"
 
 #define WHERE   "session"
@@ -168,18 +168,6 @@ int live_recv(int fd, void *msg, size_t size)
 	return n == (ssize_t)size && *(const uint32_t *)msg == LIVE_VERSION ? 1 : -1;
 }
 
-/* Opens the directory again, because the held fd is O_PATH. */
-static DIR *open_entries(int dir_fd)
-{
-	auto_fd fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (d != NULL) {
-		(void)steal_fd(&fd);
-	}
-	return d;
-}
-
 static bool is_old(int dir_fd, const char *name)
 {
 	struct stat st;
@@ -188,9 +176,10 @@ static bool is_old(int dir_fd, const char *name)
 	       time(NULL) - st.st_mtime > STALE_S;
 }
 
+/* The held dir_fd is O_PATH, so entries_open() opens the directory again. */
 void live_tidy(int dir_fd)
 {
-	DIR *d = open_entries(dir_fd);
+	auto_dir d = entries_open(dir_fd, ".");
 	const struct dirent *e;
 
 	for (size_t n = 0; d != NULL && n < MAX_LIVE && (e = readdir(d)) != NULL; n++) {
@@ -202,23 +191,17 @@ void live_tidy(int dir_fd)
 			(void)unlinkat(dir_fd, e->d_name, 0);
 		}
 	}
-	if (d != NULL) {
-		(void)closedir(d);
-	}
 }
 
 void live_names(int dir_fd, live_name_fn *fn, void *arg)
 {
-	DIR *d = open_entries(dir_fd);
+	auto_dir d = entries_open(dir_fd, ".");
 	const struct dirent *e;
 
 	for (size_t n = 0; d != NULL && n < MAX_LIVE && (e = readdir(d)) != NULL; n++) {
 		if (live_name_valid(e->d_name)) {
 			fn(arg, e->d_name);
 		}
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }
 
@@ -273,13 +256,10 @@ void live_each(int dir_fd, int wait_ms, live_fn *fn, void *arg)
 {
 	uint64_t until = clock_ms() + (uint64_t)wait_ms;
 	struct pollfd p[PINGS];
-	DIR *d = open_entries(dir_fd);
+	auto_dir d = entries_open(dir_fd, ".");
 	size_t n;
 
 	while (d != NULL && (n = ping_some(dir_fd, d, p)) > 0) {
 		hear_some(p, n, until, fn, arg);
-	}
-	if (d != NULL) {
-		(void)closedir(d);
 	}
 }

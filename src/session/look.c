@@ -1,9 +1,9 @@
 /* look.c - reads sessions, runs, counts and ledgers from the store. Sessions whose time is
  * over are expired first, so that none of them is shown as active. Callbacks are called after
  * the transaction, so they may be slow. */
-#include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "session/schema.h"
@@ -29,7 +29,6 @@ int session_get(struct session_store *ss, const char *id, struct session *ret,
 struct look_list {
 	struct row *v;
 	size_t n;
-	size_t room;
 	size_t damaged;
 	bool failed;
 };
@@ -50,15 +49,9 @@ static int list_add(void *arg, const struct db_value *v, size_t n)
 		l->damaged++;
 		return 0;
 	}
-	if (l->n == l->room) {
-		size_t room = l->room > 0 ? 2 * l->room : 64;
-		struct row *bigger = reallocarray(l->v, room, sizeof(*bigger));
-		if (bigger == NULL) {
-			l->failed = true;
-			return -1;
-		}
-		l->v = bigger;
-		l->room = room;
+	if (!ARRAY_MORE(l->v, l->n)) {
+		l->failed = true;
+		return -1;
 	}
 	l->v[l->n++] = row;
 	return 0;
@@ -117,52 +110,35 @@ static void run_list_done(struct run_list *l)
 	free(l->v);
 }
 
-static bool read_run(const struct db_value *v, size_t n, struct session_run *ret)
-{
-	struct session_run r = { 0 };
-	int64_t keeper = 0;
-	int64_t init = 0;
-	int64_t start = 0;
-
-	if (n != 10 || !store_number(&v[0], 1, INT64_MAX, &r.n) ||
-	    !store_text(&v[1], r.session, sizeof(r.session)) ||
-	    !store_text(&v[2], r.run_id, sizeof(r.run_id)) ||
-	    !store_text(&v[3], r.host, sizeof(r.host)) ||
-	    !store_text(&v[4], r.boot_id, sizeof(r.boot_id)) ||
-	    !store_number(&v[5], 0, INT32_MAX, &keeper) ||
-	    !store_text(&v[6], r.socket, sizeof(r.socket)) ||
-	    !store_number(&v[7], 0, INT32_MAX, &init) ||
-	    !store_number(&v[8], 0, INT64_MAX, &start) ||
-	    !store_number(&v[9], 0, INT64_MAX, &r.begun_us)) {
-		return false;
-	}
-	/* The name must not contain a slash, because the socket is opened relative to the directory
-	 * of live.h. */
-	if (strchr(r.socket, '/') != NULL) {
-		return false;
-	}
-	r.keeper = (pid_t)keeper;
-	r.init = (pid_t)init;
-	r.init_start = (uint64_t)start;
-	*ret = r;
-	return true;
-}
+static const struct store_column RUN_COLUMNS[] = {
+	STORE_NUMBER(session_run, n, 1, INT64_MAX),
+	STORE_TEXT_IN(session_run, session),
+	STORE_TEXT_IN(session_run, run_id),
+	STORE_TEXT_IN(session_run, host),
+	STORE_TEXT_IN(session_run, boot_id),
+	STORE_NUMBER(session_run, keeper, 0, INT32_MAX),
+	STORE_TEXT_IN(session_run, socket),
+	STORE_NUMBER(session_run, init, 0, INT32_MAX),
+	STORE_NUMBER(session_run, init_start, 0, INT64_MAX),
+	STORE_NUMBER(session_run, begun_us, 0, INT64_MAX),
+};
 
 static int run_add(void *arg, const struct db_value *v, size_t n)
 {
 	struct run_list *l = arg;
 	struct session_run r;
 
-	if (!read_run(v, n, &r)) {
+	/* The name must not contain a slash, because the socket is opened relative to the directory
+	 * of live.h. */
+	if (n != ARRAY_LEN(RUN_COLUMNS) || !store_read(v, RUN_COLUMNS, n, &r) ||
+	    strchr(r.socket, '/') != NULL) {
 		l->damaged = true;
 		return 0;
 	}
-	struct session_run *bigger = reallocarray(l->v, l->n + 1, sizeof(*bigger));
-	if (bigger == NULL) {
+	if (!ARRAY_MORE(l->v, l->n)) {
 		l->failed = true;
 		return -1;
 	}
-	l->v = bigger;
 	l->v[l->n++] = r;
 	return 0;
 }

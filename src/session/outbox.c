@@ -1,7 +1,6 @@
 /* outbox.c - messages to the owner. A message is written in the transaction that it reports. Each
  * message is taken by one herald at a time. */
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -13,20 +12,12 @@
 
 /* ---- writing ------------------------------------------------------------- */
 
-static void put_time(struct json *j, const struct call *c)
-{
-	struct stamp stamp = STAMP_NONE;
-	struct timespec at = { .tv_sec = (time_t)(c->now / 1000000),
-		               .tv_nsec = (long)(c->now % 1000000) * 1000 };
-
-	json_kstr(j, "timestamp", stamp_text(&stamp, &at));
-}
-
 /* Writes the event as JSON. herald_body() makes the form for each receiver from it. */
 static int put_event(struct call *c, const struct row *row, enum event_kind event,
                      const char *reason, struct buf *out, struct ssb_error *err)
 {
 	struct json j = JSON_TO(out, false);
+	struct stamp stamp = STAMP_NONE;
 
 	json_open(&j, '{');
 	json_kstr(&j, "event", RECORD_KINDS[event]);
@@ -34,7 +25,7 @@ static int put_event(struct call *c, const struct row *row, enum event_kind even
 	json_kstr(&j, "agent_id", row->s.agent);
 	json_kstr(&j, "state", session_state_name(row->s.state));
 	json_kstr(&j, "reason", reason);
-	put_time(&j, c);
+	json_kstr(&j, "timestamp", stamp_text_us(&stamp, c->now));
 	json_kmillionths(&j, "session_cost_usd", row->s.spent);
 	json_kmillionths(&j, "budget_usd", row->s.policy->max_cost_per_session);
 	json_kuint(&j, "action_count", row->s.actions);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
@@ -170,12 +171,8 @@ int session_policy_load(const char *path, struct session_policy *ret, struct ssb
 const struct session_threshold *session_policy_threshold(const struct session_policy *p,
                                                          const char *name)
 {
-	for (size_t i = 0; i < p->n_thresholds; i++) {
-		if (strcmp(p->thresholds[i].name, name) == 0) {
-			return &p->thresholds[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(threshold, p->thresholds, p->n_thresholds,
+	                  strcmp(threshold->name, name) == 0);
 }
 
 bool session_policy_sends(const struct session_policy *p)

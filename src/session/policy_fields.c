@@ -8,6 +8,7 @@
 
 #include "trace/classes.h"
 #include "trace/event.h"
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 
@@ -78,16 +79,13 @@ static void add_threshold(struct ctx *c, const struct ynode *n, struct session_p
 		           "%s %s", report_quote(quoted, n->key), problem);
 		return;
 	}
-	struct session_threshold *v =
-	        realloc(p->thresholds, (p->n_thresholds + 1) * sizeof(p->thresholds[0]));
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->thresholds, p->n_thresholds)) {
 		c->nomem = true;
 		return;
 	}
-	p->thresholds = v;
-	v[p->n_thresholds] = (struct session_threshold){ .count = count, .act = act };
-	snprintf(v[p->n_thresholds].name, sizeof(v->name), "%s", n->key);
-	p->n_thresholds++;
+	struct session_threshold *to = &p->thresholds[p->n_thresholds++];
+	*to = (struct session_threshold){ .count = count, .act = act };
+	snprintf(to->name, sizeof(to->name), "%s", n->key);
 }
 
 static const struct field THRESHOLD_FIELDS[] = {

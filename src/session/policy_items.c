@@ -6,6 +6,7 @@
 
 #include "otel/otel_config.h"
 #include "base/address.h"
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -148,12 +149,8 @@ static bool is_loopback(const char *host)
 	if (!address_parse(host, &a)) {
 		return strcasecmp(host, "localhost") == 0;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(RANGES); i++) {
-		if (cidr_parse(RANGES[i], &range) && cidr_contains(&range, &a)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, RANGES, ARRAY_LEN(RANGES),
+	                 cidr_parse(*e, &range) && cidr_contains(&range, &a));
 }
 
 /* Refuses a URL without TLS, because any machine on the way could read and forge the messages. */

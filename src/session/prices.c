@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
@@ -28,12 +29,7 @@
 
 static const struct price *find_price(const struct prices *p, const char *model)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		if (strcmp(p->v[i].model, model) == 0) {
-			return &p->v[i];
-		}
-	}
-	return NULL;
+	return ARRAY_FIND(e, p->v, p->n, strcmp(e->model, model) == 0);
 }
 
 /* ---- the owner's file ---------------------------------------------------- */
@@ -64,12 +60,10 @@ static void read_model(struct ctx *c, const struct ynode *n, struct prices *p)
 		*known = price;
 		return;
 	}
-	struct price *v = realloc(p->v, (p->n + 1) * sizeof(p->v[0]));
-	if (v == NULL) {
+	if (!ARRAY_MORE(p->v, p->n)) {
 		c->nomem = true;
 		return;
 	}
-	p->v = v;
 	p->v[p->n++] = price;
 }
 

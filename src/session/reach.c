@@ -1,7 +1,6 @@
 /* reach.c - changes the state of a session and of its descendants. Kill, expiry, completion and
  * pause change all descendants. Resume changes the descendants that the same pause paused. */
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/error.h"
 #include "base/limits.h"

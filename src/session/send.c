@@ -11,7 +11,6 @@
  * Signatures and lines about these deliveries are not sent: if only such lines are left, the row
  * advances without a request. */
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"

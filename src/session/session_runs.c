@@ -1,5 +1,4 @@
 /* session_runs.c - the runs of a session: records where they run, and what they use. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -206,7 +205,7 @@ static int put_usage(struct call *c, const struct session_run *run,
 	json_kopen(j, "used", '{');
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		if (m != METER_RUNS && m != METER_DOMAINS && used->meters[m] > 0) {
-			entry_meter(j, m, used->meters[m]);
+			session_meter_json(j, session_meter_name(m), m, used->meters[m]);
 		}
 	}
 	json_close(j, '}');

@@ -3,7 +3,6 @@
 #include "session/store.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -38,89 +37,93 @@ bool store_text(const struct db_value *v, char *ret, size_t size)
 	return true;
 }
 
-static bool read_state(const struct db_value *v, struct row *r)
+bool store_read(const struct db_value *v, const struct store_column *c, size_t n, void *ret)
 {
-	int64_t state = 0;
-	int64_t alerted = 0;
-
-	if (!store_number(&v[ROW_STATE], 0, SESSION_STATES - 1, &state) ||
-	    !store_number(&v[ROW_ALERTED], 0, 1, &alerted) ||
-	    !store_number(&v[ROW_PAUSED_BY], 0, INT64_MAX, &r->paused_by) ||
-	    !store_text(&v[ROW_REASON], r->s.reason, sizeof(r->s.reason)) ||
-	    !store_number(&v[ROW_CREATED], 0, INT64_MAX / 2, &r->s.created_us) ||
-	    !store_number(&v[ROW_DEADLINE], 0, INT64_MAX, &r->deadline) ||
-	    !store_number(&v[ROW_ENDED], 0, INT64_MAX, &r->s.ended_us)) {
-		return false;
-	}
-	r->s.state = (enum session_state)state;
-	r->s.alerted = alerted != 0;
-	r->s.until_us = r->s.ended_us != 0 ? r->deadline : 0;
-	return true;
-}
-
-static bool read_totals(const struct db_value *v, struct session *s)
-{
-	int64_t actions = 0;
-	int64_t violations = 0;
-	int64_t meter = 0;
-
-	for (size_t m = 0; m < SESSION_METERS; m++) {
-		if (!store_number(&v[ROW_METERS + m], 0, INT64_MAX, &meter)) {
+	for (size_t i = 0; i < n; i++) {
+		char *at = (char *)ret + c[i].offset;
+		int64_t number = 0;
+		if (c[i].max == 0 ? !store_text(&v[i], at, c[i].size)
+		                  : !store_number(&v[i], c[i].min, c[i].max, &number)) {
 			return false;
 		}
-		s->meters[m] = (uint64_t)meter;
+		if (c[i].max == 0) {
+			continue;
+		}
+		if (c[i].size == sizeof(bool)) {
+			*(bool *)at = number != 0;
+		} else if (c[i].size == sizeof(int32_t)) {
+			memcpy(at, &(int32_t){ (int32_t)number }, sizeof(int32_t));
+		} else {
+			assert(c[i].size == sizeof(number));
+			memcpy(at, &number, sizeof(number));
+		}
 	}
-	if (!store_number(&v[ROW_ACTIONS], 0, INT64_MAX, &actions) ||
-	    !store_number(&v[ROW_VIOLATIONS], 0, INT64_MAX, &violations)) {
-		return false;
-	}
-	s->actions = (uint64_t)actions;
-	s->violations = (uint64_t)violations;
-	return store_number(&v[ROW_SPENT], 0, STORE_MAX_MICROS, &s->spent) &&
-	       store_number(&v[ROW_RESERVED], 0, STORE_MAX_MICROS, &s->reserved);
-}
-
-static bool read_head(const struct db_value *v, struct row *r)
-{
-	int64_t seq = 0;
-	int64_t mono = 0;
-	const struct db_value *hash = &v[ROW_HASH];
-
-	if (!store_number(&v[ROW_SEQ], 0, SESSION_MAX_LINES - 1024, &seq) ||
-	    !store_number(&v[ROW_MONO], 0, INT64_MAX, &mono) || hash->type != DB_TEXT ||
-	    hex_decode(hash->s, hash->n, r->hash, sizeof(r->hash)) != 0) {
-		return false;
-	}
-	r->seq = (uint64_t)seq;
-	r->mono = (uint64_t)mono;
 	return true;
 }
+
+/* A session as it is in the store: some of its columns are not members of struct row. */
+struct stored_row {
+	struct row row;
+	char hash[STORE_HEX];
+};
+
+#define NUMBER(member, min, max) STORE_NUMBER(stored_row, row.member, min, max)
+#define COUNT(member)            NUMBER(member, 0, INT64_MAX)
+#define TEXT(member)             STORE_TEXT_IN(stored_row, row.member)
+
+/* In the order of ROW_COLUMNS. */
+static const struct store_column COLUMNS[] = {
+	NUMBER(n, 1, SESSION_MAX_N),
+	TEXT(s.id),
+	COUNT(parent),
+	COUNT(root),
+	NUMBER(depth, 1, SESSION_DEPTH),
+	TEXT(s.agent),
+	TEXT(policy),
+	NUMBER(s.state, 0, SESSION_STATES - 1),
+	NUMBER(s.alerted, 0, 1),
+	COUNT(paused_by),
+	TEXT(s.reason),
+	NUMBER(s.created_us, 0, INT64_MAX / 2),
+	COUNT(deadline),
+	COUNT(s.ended_us),
+	NUMBER(s.spent, 0, STORE_MAX_MICROS),
+	NUMBER(s.reserved, 0, STORE_MAX_MICROS),
+	COUNT(s.actions),
+	COUNT(s.violations),
+	COUNT(s.meters[METER_RUNS]),
+	COUNT(s.meters[METER_CPU_MS]),
+	COUNT(s.meters[METER_WALL_MS]),
+	COUNT(s.meters[METER_BYTES_OUT]),
+	COUNT(s.meters[METER_BYTES_IN]),
+	COUNT(s.meters[METER_CONNECTIONS]),
+	COUNT(s.meters[METER_DOMAINS]),
+	NUMBER(seq, 0, SESSION_MAX_LINES - 1024),
+	COUNT(mono),
+	STORE_TEXT_IN(stored_row, hash),
+	COUNT(s.refused),
+	TEXT(s.blocked),
+	COUNT(due),
+};
+_Static_assert(ARRAY_LEN(COLUMNS) == ROW_N_COLUMNS, "the columns of a session");
 
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err)
 {
-	struct row r = { 0 };
-	int64_t refused = 0;
+	struct stored_row r = { 0 };
+	bool valid = n >= ROW_N_COLUMNS && store_read(v, COLUMNS, ROW_N_COLUMNS, &r) &&
+	             hex_decode(r.hash, strlen(r.hash), r.row.hash, sizeof(r.row.hash)) == 0;
 
-	if (n < ROW_N_COLUMNS || !store_number(&v[ROW_N], 1, SESSION_MAX_N, &r.n) ||
-	    !store_text(&v[ROW_ID], r.s.id, sizeof(r.s.id)) || !session_id_valid(r.s.id)) {
+	if (!session_id_valid(r.row.s.id)) {
 		return store_damaged(err, "a session has no name");
 	}
-	if (!store_number(&v[ROW_PARENT], 0, INT64_MAX, &r.parent) ||
-	    !store_number(&v[ROW_ROOT], 0, INT64_MAX, &r.root) ||
-	    !store_number(&v[ROW_DEPTH], 1, SESSION_DEPTH, &r.depth) ||
-	    !store_text(&v[ROW_AGENT], r.s.agent, sizeof(r.s.agent)) ||
-	    !store_text(&v[ROW_POLICY], r.policy, sizeof(r.policy)) || !read_state(v, &r) ||
-	    !read_totals(v, &r.s) || !read_head(v, &r) ||
-	    !store_number(&v[ROW_REFUSED], 0, INT64_MAX, &refused) ||
-	    !store_text(&v[ROW_BLOCKED], r.s.blocked, sizeof(r.s.blocked)) ||
-	    !store_number(&v[ROW_DUE], 0, INT64_MAX, &r.due)) {
+	if (!valid) {
 		return ssb_fail(err, SSB_E_SYS, 0, "store",
 		                "the store is damaged: the row of session '%s' is not valid",
-		                r.s.id);
+		                r.row.s.id);
 	}
-	r.s.refused = (uint64_t)refused;
-	r.told = row_totals(&r);
-	*ret = r;
+	r.row.s.until_us = r.row.s.ended_us != 0 ? r.row.deadline : 0;
+	r.row.told = row_totals(&r.row);
+	*ret = r.row;
 	return 0;
 }
 

@@ -114,42 +114,14 @@ struct call {
 
 /* ---- store.c: rows ------------------------------------------------------- */
 
-/* The columns of a session `s` that row_read() needs. */
+/* The ROW_N_COLUMNS columns of a session `s` that row_read() needs. */
 #define ROW_COLUMNS                                                                                \
 	"s.n, s.id, s.parent, s.root, s.depth, s.agent, s.policy,"                                 \
 	" s.state, s.alerted, s.paused_by, s.reason, s.created, s.deadline, s.ended,"              \
 	" s.spent, s.reserved, s.actions, s.violations,"                                           \
 	" s.runs, s.cpu_ms, s.wall_ms, s.bytes_out, s.bytes_in, s.connections, s.domains,"         \
 	" s.seq, s.mono, s.hash, s.refused, s.blocked, s.due"
-/* The position of each of these columns, in the same order. */
-enum row_column {
-	ROW_N,
-	ROW_ID,
-	ROW_PARENT,
-	ROW_ROOT,
-	ROW_DEPTH,
-	ROW_AGENT,
-	ROW_POLICY,
-	ROW_STATE,
-	ROW_ALERTED,
-	ROW_PAUSED_BY,
-	ROW_REASON,
-	ROW_CREATED,
-	ROW_DEADLINE,
-	ROW_ENDED,
-	ROW_SPENT,
-	ROW_RESERVED,
-	ROW_ACTIONS,
-	ROW_VIOLATIONS,
-	ROW_METERS, /* the first meter; the others follow in the order of enum session_meter */
-	ROW_SEQ = ROW_METERS + SESSION_METERS,
-	ROW_MONO,
-	ROW_HASH,
-	ROW_REFUSED,
-	ROW_BLOCKED,
-	ROW_DUE,
-	ROW_N_COLUMNS,
-};
+#define ROW_N_COLUMNS 31
 
 /* A recursion that adds all descendants to a table down(n, d), which begins with the sessions at
  * depth 1. It is limited, because a damaged store could contain a circle of parents. */
@@ -161,6 +133,23 @@ int store_damaged(struct ssb_error *err, const char *what);
 /* Stores the number in *ret. Returns false if the value is not a number from `min` to `max`. */
 bool store_number(const struct db_value *v, int64_t min, int64_t max, int64_t *ret);
 bool store_text(const struct db_value *v, char *ret, size_t size);
+
+/* How a column is read into a struct: as a number from `min` to `max`, for a member that is a bool
+ * or has 32 or 64 bits; or, if `max` is 0, as a text, for a member that is an array of char. */
+struct store_column {
+	size_t offset;
+	size_t size;
+	int64_t min;
+	int64_t max;
+};
+#define STORE_NUMBER(type, member, min, max)                                                       \
+	{                                                                                          \
+		offsetof(struct type, member), sizeof(((struct type *)0)->member), min, max        \
+	}
+#define STORE_TEXT_IN(type, member) STORE_NUMBER(type, member, 0, 0)
+/* Reads the first `n` values of a row. Returns false at the first value that is not valid. */
+bool store_read(const struct db_value *v, const struct store_column *c, size_t n, void *ret);
+
 /* Reads a session from a row. Does not fill the policy and the parent's id. */
 int row_read(const struct db_value *v, size_t n, struct row *ret, struct ssb_error *err);
 struct totals row_totals(const struct row *row);
@@ -263,7 +252,6 @@ bool entry_only_counts(struct row *row);
 /* Signs the new lines in the ledger of a session that is over. Without a key the ledger stays
  * unsigned, and c->warning says so. */
 int entry_sign(struct call *c, struct row *row, struct ssb_error *err);
-void entry_meter(struct json *j, enum session_meter m, uint64_t v);
 void entry_snapshot(struct json *j, const struct session *s);
 /* Writes {"name":count,...} of the session's violations. */
 int entry_counts(struct session_store *ss, int64_t session, struct json *j, struct ssb_error *err);

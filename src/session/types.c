@@ -2,8 +2,12 @@
 #include "session/types.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/name.h"
 
 static const char *const STATES[SESSION_STATES] = {
 	[SESSION_ACTIVE] = "active",       [SESSION_ALERT] = "alert",
@@ -64,17 +68,6 @@ static const unsigned NEXT[SESSION_STATES] = {
 	[SESSION_PAUSED] = TO(ACTIVE) | TO(ALERT) | TO(KILLED) | TO(COMPLETED) | TO(EXPIRED),
 };
 
-/* Returns the index of the name, or `n` if the name is not in the list. */
-static size_t find_name(const char *const *names, size_t n, const char *name)
-{
-	size_t i = 0;
-
-	while (i < n && (name == NULL || strcmp(names[i], name) != 0)) {
-		i++;
-	}
-	return i;
-}
-
 const char *session_state_name(enum session_state s)
 {
 	assert((unsigned)s < SESSION_STATES);
@@ -89,7 +82,7 @@ const char *session_act_name(enum session_act a)
 
 enum session_act session_act_from(const char *name)
 {
-	return (enum session_act)find_name(ACTS, SESSION_ACTS, name);
+	return (enum session_act)name_index(name, ACTS, SESSION_ACTS, sizeof(ACTS[0]));
 }
 
 const char *session_notify_name(enum notify_kind k)
@@ -100,7 +93,7 @@ const char *session_notify_name(enum notify_kind k)
 
 enum notify_kind session_notify_from(const char *name)
 {
-	return (enum notify_kind)find_name(NOTIFIES, NOTIFY_KINDS, name);
+	return (enum notify_kind)name_index(name, NOTIFIES, NOTIFY_KINDS, sizeof(NOTIFIES[0]));
 }
 
 const char *session_outbox_name(enum outbox_state s)
@@ -111,7 +104,7 @@ const char *session_outbox_name(enum outbox_state s)
 
 enum outbox_state session_outbox_from(const char *name)
 {
-	return (enum outbox_state)find_name(OUTBOX, OUTBOX_STATES, name);
+	return (enum outbox_state)name_index(name, OUTBOX, OUTBOX_STATES, sizeof(OUTBOX[0]));
 }
 
 const char *session_meter_name(enum session_meter m)
@@ -124,6 +117,19 @@ const char *session_code_name(enum verdict_code c)
 {
 	assert((unsigned)c < VERDICT_CODES);
 	return c < VERDICT_METER ? CODES[c] : METERS[c - VERDICT_METER];
+}
+
+void session_meter_json(struct json *j, const char *key, enum session_meter m, uint64_t v)
+{
+	char text[32];
+
+	if (!session_meter_is_time(m)) {
+		json_kuint(j, key, v);
+		return;
+	}
+	int n = snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
+	json_key(j, key);
+	json_raw(j, text, (size_t)n);
 }
 
 bool session_id_valid(const char *s)

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
+
 #define SESSION_ID     65  /* [A-Za-z0-9][A-Za-z0-9._-]{0,63} and the NUL */
 #define SESSION_REASON 256 /* bytes of a reason, for people */
 #define SESSION_DEPTH  8   /* maximum depth: a session, its parent, ... its root */
@@ -91,6 +93,9 @@ static inline bool session_meter_is_time(enum session_meter m)
 {
 	return m == METER_CPU_MS || m == METER_WALL_MS;
 }
+
+/* Writes the value of a meter; milliseconds as seconds, which the name of the meter says. */
+void session_meter_json(struct json *j, const char *key, enum session_meter m, uint64_t v);
 
 bool session_id_valid(const char *s);
 /* Returns true if runs may begin and money may be spent. */

@@ -2,7 +2,6 @@
 #include "skill/digest_cache.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,9 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "os/clock.h"
+#include "os/entries.h"
 #include "os/file.h"
 
 #define MAGIC "ssbdgst1"
@@ -132,19 +133,9 @@ bool digest_cache_find(const struct digest_cache *c, struct digest_record *inout
 
 static void append_record(struct digest_cache *c, const struct digest_record *r)
 {
-	if (c->n_now == MAX_RECORDED_FILES) {
-		return;
+	if (c->n_now < MAX_RECORDED_FILES && ARRAY_MORE(c->now, c->n_now)) {
+		c->now[c->n_now++] = *r;
 	}
-	if (c->n_now == c->size) {
-		size_t size = c->size < 64 ? 64 : c->size * 2;
-		struct digest_record *more = reallocarray(c->now, size, sizeof(*more));
-		if (more == NULL) {
-			return;
-		}
-		c->now = more;
-		c->size = size;
-	}
-	c->now[c->n_now++] = *r;
 }
 
 void digest_cache_add(struct digest_cache *c, const struct digest_record *r, bool fresh)
@@ -222,17 +213,12 @@ size_t digest_cache_prune(const char *state_dir, time_t before, bool dry)
 {
 	size_t n = 0;
 	auto_fd state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = openat(state_fd, "digests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir dir = entries_open(state_fd, "digests");
+	const struct dirent *e;
 
-	if (dir == NULL) {
-		own_close(&fd);
-		return 0;
-	}
-	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
 		n += is_old(dirfd(dir), e->d_name, before) &&
 		     (dry || unlinkat(dirfd(dir), e->d_name, 0) == 0);
 	}
-	(void)closedir(dir);
 	return n;
 }

@@ -28,7 +28,6 @@ struct digest_cache {
 	size_t n_known;
 	struct digest_record *now; /* the records for the next run */
 	size_t n_now;
-	size_t size;
 	bool changed;
 	char name[64];
 };

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -79,22 +80,6 @@ bool files_stopped(struct files_walk *w)
 
 /* ---- entries ---------------------------------------------------------------------- */
 
-static bool make_room(struct files_walk *w)
-{
-	struct skill_files *out = w->out;
-
-	if (out->n == w->room) {
-		size_t room = w->room < 64 ? 64 : w->room * 2;
-		struct skill_file *v = reallocarray(out->v, room, sizeof(*v));
-		if (v == NULL) {
-			return false;
-		}
-		out->v = v;
-		w->room = room;
-	}
-	return true;
-}
-
 static bool count_path(struct files_walk *w, size_t n)
 {
 	w->path_bytes += n;
@@ -113,7 +98,8 @@ struct skill_file *files_add_entry(struct files_walk *w, unsigned mode, const ch
 	struct skill_file f = { .path = strdup(w->path),
 		                .link = link != NULL ? strdup(link) : NULL,
 		                .mode = mode & 07777 };
-	if (f.path == NULL || (link != NULL && f.link == NULL) || !make_room(w)) {
+	if (f.path == NULL || (link != NULL && f.link == NULL) ||
+	    !ARRAY_MORE(w->out->v, w->out->n)) {
 		skill_file_done(&f);
 		files_fail_memory(w);
 		return NULL;

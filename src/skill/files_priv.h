@@ -40,7 +40,6 @@ struct files_walk {
 	const struct files_rules *rules;
 	const struct files_wish *wish;
 	struct skill_files *out;
-	size_t room;       /* allocated items of out->v */
 	size_t n_files;    /* entries; a directory that has entries does not count */
 	size_t n_dirs;     /* directories, including the skill's own */
 	size_t path_bytes; /* bytes of the paths in `out` and in the queues */

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -277,14 +278,9 @@ static bool is_local(int fd)
 	static const long TYPES[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
 		                      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC };
 	struct statfs fs;
-	bool local = false;
 
-	if (fstatfs(fd, &fs) == 0) {
-		for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
-			local |= fs.f_type == TYPES[i];
-		}
-	}
-	return local;
+	return fstatfs(fd, &fs) == 0 &&
+	       ARRAY_HAS(type, TYPES, ARRAY_LEN(TYPES), fs.f_type == *type);
 }
 
 static void walk_all(struct files_walk *w)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
@@ -49,7 +50,7 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 {
 	const struct wish_list *all = &says->wishes[WISH_BINS];
 	const struct wish_list *any = &says->wishes[WISH_ANY_BINS];
-	bool found = any->n == 0;
+	bool found = any->n == 0 || ARRAY_HAS(wish, any->v, any->n, programs_has(wish->name));
 
 	for (size_t i = 0; i < all->n; i++) {
 		if (!programs_has(all->v[i].name)) {
@@ -59,9 +60,6 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 			         "it needs the program '%s', which the system does not have",
 			         all->v[i].name);
 		}
-	}
-	for (size_t i = 0; i < any->n; i++) {
-		found |= programs_has(any->v[i].name);
 	}
 	if (!found) {
 		diag_add(s->diags, SSB_WARNING, file, "install one",
@@ -75,12 +73,10 @@ static void warn_wishes(const struct skill_search *s, const char *file, const st
 {
 	const struct wish_list *os = &says->wishes[WISH_OS];
 	const struct wish_list *packages = &says->wishes[WISH_PACKAGES];
-	bool linux_too = os->n == 0;
+	bool linux_too =
+	        os->n == 0 || ARRAY_HAS(wish, os->v, os->n, strcmp(wish->name, "linux") == 0);
 
 	warn_programs(s, file, says);
-	for (size_t i = 0; i < os->n; i++) {
-		linux_too |= strcmp(os->v[i].name, "linux") == 0;
-	}
 	if (!linux_too) {
 		diag_add(s->diags, SSB_WARNING, file, "", "it is made for '%s', not for Linux",
 		         os->v[0].name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -108,13 +109,11 @@ static void wish_add(struct says_reading *r, const struct wish_place *p, const c
 			return;
 		}
 	}
-	struct wish *v = realloc(l->v, (l->n + 1) * sizeof(*v));
-	if (v == NULL) {
+	if (!ARRAY_MORE(l->v, l->n)) {
 		r->nomem = true;
 		return;
 	}
-	l->v = v;
-	v[l->n++] = (struct wish){ steal_ptr(&name), p->path, at->line, at->col };
+	l->v[l->n++] = (struct wish){ steal_ptr(&name), p->path, at->line, at->col };
 }
 
 /* Splits "A, B C" into words. */

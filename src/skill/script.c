@@ -2,7 +2,6 @@
 #include "skill/script.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -14,8 +13,10 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "base/visible.h"
 #include "manifest/yaml_text.h"
+#include "os/entries.h"
 #include "os/file.h"
 #include "skill/programs.h"
 
@@ -31,11 +32,8 @@ static const struct {
 
 static const char *by_ending(const char *path)
 {
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < ARRAY_LEN(ENDINGS); i++) {
-		size_t n = strlen(ENDINGS[i].end);
-		if (len > n && strcmp(path + len - n, ENDINGS[i].end) == 0) {
+	for (size_t i = 0; path[0] != '\0' && i < ARRAY_LEN(ENDINGS); i++) {
+		if (tail_is(path + 1, ENDINGS[i].end)) {
 			return ENDINGS[i].program;
 		}
 	}
@@ -314,21 +312,15 @@ static void list_entry(struct script_list *l, int dir, const char *name, size_t 
 
 static void list_directory(struct script_list *l, int dir, size_t depth)
 {
-	int copy = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	auto_dir d = entries_open(dir, ".");
 	const struct dirent *e;
 
-	if (d == NULL) {
-		own_close(&copy);
-		return;
-	}
-	while (l->looked < MAX_SCRIPT_WALK && (e = readdir(d)) != NULL) {
+	while (d != NULL && l->looked < MAX_SCRIPT_WALK && (e = readdir(d)) != NULL) {
 		l->looked++;
 		if (!is_left_out(e->d_name)) {
 			list_entry(l, dirfd(d), e->d_name, depth);
 		}
 	}
-	(void)closedir(d);
 }
 
 static int by_path(const void *a, const void *b)

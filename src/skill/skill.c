@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
@@ -143,11 +144,8 @@ bool skill_is_one(const char *dir)
 
 bool skill_file_names_one(const char *name)
 {
-	bool markdown = false;
-
-	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
-		markdown |= strcmp(name, MARKDOWN_FILES[i]) == 0;
-	}
+	bool markdown = ARRAY_HAS(markdown_file, MARKDOWN_FILES, ARRAY_LEN(MARKDOWN_FILES),
+	                          strcmp(name, *markdown_file) == 0);
 	return markdown || strcmp(name, MANIFEST_FILE) == 0 || strcmp(name, SKILLWARE_FILE) == 0;
 }
 
@@ -424,10 +422,6 @@ const char *const SKILL_FOREIGN[N_SKILL_FOREIGN] = { ".git", ".hg", ".svn" };
 
 bool skill_is_foreign(const char *name, size_t len)
 {
-	for (size_t i = 0; i < N_SKILL_FOREIGN; i++) {
-		if (strlen(SKILL_FOREIGN[i]) == len && memcmp(SKILL_FOREIGN[i], name, len) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(skill_foreign, SKILL_FOREIGN, N_SKILL_FOREIGN,
+	                 strlen(*skill_foreign) == len && memcmp(*skill_foreign, name, len) == 0);
 }

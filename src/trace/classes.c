@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/own.h"
 
 static const char *const SEVERITIES[] = {
@@ -139,12 +140,8 @@ void classes_derive(const struct classes *c, struct classes *ret)
 
 bool classes_empty(const struct classes *c)
 {
-	for (size_t i = 0; i < CLASS_COUNT; i++) {
-		if (c->hits[i].count > 0) {
-			return false;
-		}
-	}
-	return c->enforced == 0 && c->not_prevented == 0;
+	return !ARRAY_HAS(hit, c->hits, CLASS_COUNT, hit->count > 0) && c->enforced == 0 &&
+	       c->not_prevented == 0;
 }
 
 static void write_class(struct json *j, enum class_id id, const struct class_hits *h)
@@ -157,16 +154,14 @@ static void write_class(struct json *j, enum class_id id, const struct class_hit
 	json_kstr(j, "description", info->description);
 	json_kstr(j, "prevented_by", info->prevented_by);
 	json_kstr(j, "mitre_tactic", info->tactic);
-	json_key(j, "mitre_techniques");
-	json_open(j, '[');
+	json_kopen(j, "mitre_techniques", '[');
 	for (size_t i = 0; i < h->n_techniques; i++) {
 		json_str(j, h->techniques[i]);
 	}
 	json_close(j, ']');
 	json_kuint(j, "count", h->count);
 	json_kbool(j, "prevented", h->not_prevented == 0);
-	json_key(j, "evidence");
-	json_open(j, '[');
+	json_kopen(j, "evidence", '[');
 	for (size_t i = 0; i < h->n_evidence; i++) {
 		json_uint(j, h->evidence[i]);
 	}
@@ -183,8 +178,7 @@ void classes_write(const struct classes *c, struct json *j)
 	classes_derive(c, &all);
 	json_open(j, '{');
 	json_kuint(j, "total_enforcements", c->enforced);
-	json_key(j, "classifications");
-	json_open(j, '[');
+	json_kopen(j, "classifications", '[');
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		if (all.hits[i].count > 0) {
 			write_class(j, (enum class_id)i, &all.hits[i]);
@@ -193,8 +187,7 @@ void classes_write(const struct classes *c, struct json *j)
 	}
 	json_close(j, ']');
 	json_kbool(j, "all_prevented", prevented);
-	json_key(j, "classes");
-	json_open(j, '[');
+	json_kopen(j, "classes", '[');
 	for (size_t i = 0; i < CLASS_COUNT; i++) {
 		if (all.hits[i].count > 0) {
 			json_str(j, CLASSES[i].name);

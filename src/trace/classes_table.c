@@ -7,6 +7,7 @@
 
 #include "trace/classes.h"
 #include "base/address.h"
+#include "base/array.h"
 #include "base/own.h"
 
 const struct class_info CLASSES[CLASS_COUNT] = {
@@ -407,13 +408,9 @@ bool classes_own_store(const char *home, const char *program, const char *path)
 	const struct bytes who = { program, strlen(program) };
 	const struct path what = path_of((struct bytes){ path, strlen(path) }, home);
 
-	for (size_t i = 0; i < ARRAY_LEN(OWN_STORES); i++) {
-		if (is_program(who, OWN_STORES[i].programs) &&
-		    in_places(&what, OWN_STORES[i].paths)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(own_store, OWN_STORES, ARRAY_LEN(OWN_STORES),
+	                 is_program(who, own_store->programs) &&
+	                         in_places(&what, own_store->paths));
 }
 
 /* An event, and the facts about it that the rules check. rename and link have two paths. */
@@ -474,13 +471,9 @@ static bool in_place(const char *text, enum place_asked place)
 	if (text == NULL || place == ADDRESS_GIVEN || !address_parse(text, &a)) {
 		return text != NULL && place == ADDRESS_GIVEN;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(RANGES); i++) {
-		if (RANGES[i].place == place && cidr_parse(RANGES[i].range, &range) &&
-		    cidr_contains(&range, &a)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, RANGES, ARRAY_LEN(RANGES),
+	                 e->place == place && cidr_parse(e->range, &range) &&
+	                         cidr_contains(&range, &a));
 }
 
 /* Returns whether the event can belong to a class: a violation, a reached limit, or an allowed
@@ -509,12 +502,8 @@ static bool rule_matches(const struct rule *r, const struct judged *j)
 
 bool classes_names_reason(enum reason reason)
 {
-	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
-		if (RULES[i].reasons != NULL && is_reason(RULES[i].reasons, reason)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(rule, RULES, ARRAY_LEN(RULES),
+	                 rule->reasons != NULL && is_reason(rule->reasons, reason));
 }
 
 struct class_verdict classes_of(const struct event *e, const char *home)

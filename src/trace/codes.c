@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
+
+#include "base/name.h"
 
 /* Remedies that several reasons share. */
 #define REQUEST   "the skill must change its request"
@@ -63,6 +65,17 @@ static const char *const CALL_REMEDIES[CALL_REMEDY_COUNT] = {
 #include "trace/codes.def"
 };
 
+/* Looks for the name behind the first row of a table, which has no name, in the rows before
+ * `other`. Returns `other` if it is not there, 0 for NULL and "". */
+static int find_name(const char *const *names, size_t stride, int other, const char *name)
+{
+	const char *const *second = (const char *const *)((uintptr_t)names + stride);
+
+	return name == NULL || name[0] == '\0'
+	               ? 0
+	               : 1 + (int)name_index(name, second, (size_t)other - 1, stride);
+}
+
 const char *reason_code(enum reason r)
 {
 	assert((unsigned)r < REASON_COUNT);
@@ -71,16 +84,7 @@ const char *reason_code(enum reason r)
 
 enum reason reason_from(const char *code)
 {
-	int r = REASON_NONE;
-
-	if (code != NULL && code[0] != '\0') {
-		for (r = REASON_NONE + 1; r < REASON_UNKNOWN; r++) {
-			if (strcmp(REASONS[r].code, code) == 0) {
-				break;
-			}
-		}
-	}
-	return (enum reason)r;
+	return (enum reason)find_name(&REASONS[0].code, sizeof(REASONS[0]), REASON_UNKNOWN, code);
 }
 
 const char *reason_text(enum reason r)
@@ -121,16 +125,7 @@ const char *op_name(enum op op)
 
 enum op op_from(const char *name)
 {
-	int op = OP_NONE;
-
-	if (name != NULL && name[0] != '\0') {
-		for (op = OP_NONE + 1; op < OP_OTHER; op++) {
-			if (strcmp(OPS[op].name, name) == 0) {
-				break;
-			}
-		}
-	}
-	return (enum op)op;
+	return (enum op)find_name(&OPS[0].name, sizeof(OPS[0]), OP_OTHER, name);
 }
 
 const char *op_words(enum op op)
@@ -160,22 +155,6 @@ bool op_has_two(enum op op)
 	return has_flag(op, TWO);
 }
 
-/* Searches names[1] to names[other - 1] for the name. Returns its index, or `other` if it is not
- * found. Returns 0 for NULL and "". */
-static int find_name(const char *const *names, int other, const char *name)
-{
-	int i = 0;
-
-	if (name != NULL && name[0] != '\0') {
-		for (i = 1; i < other; i++) {
-			if (strcmp(names[i], name) == 0) {
-				break;
-			}
-		}
-	}
-	return i;
-}
-
 const char *mode_name(enum mode mode)
 {
 	assert((unsigned)mode < MODE_COUNT);
@@ -184,7 +163,7 @@ const char *mode_name(enum mode mode)
 
 enum mode mode_from(const char *name)
 {
-	return (enum mode)find_name(MODES, MODE_OTHER, name);
+	return (enum mode)find_name(MODES, sizeof(MODES[0]), MODE_OTHER, name);
 }
 
 const char *event_status_name(enum event_status status)
@@ -195,7 +174,7 @@ const char *event_status_name(enum event_status status)
 
 enum event_status event_status_from(const char *name)
 {
-	int status = find_name(STATUSES, STATUS_COUNT, name);
+	int status = find_name(STATUSES, sizeof(STATUSES[0]), STATUS_COUNT, name);
 
 	return status < STATUS_COUNT ? (enum event_status)status : STATUS_NONE;
 }
@@ -208,7 +187,8 @@ const char *event_protocol_name(enum event_protocol protocol)
 
 enum event_protocol event_protocol_from(const char *name)
 {
-	return (enum event_protocol)find_name(PROTOCOLS, PROTOCOL_OTHER, name);
+	return (enum event_protocol)find_name(PROTOCOLS, sizeof(PROTOCOLS[0]), PROTOCOL_OTHER,
+	                                      name);
 }
 
 const char *event_rule_name(enum event_rule rule)
@@ -219,7 +199,7 @@ const char *event_rule_name(enum event_rule rule)
 
 enum event_rule event_rule_from(const char *name)
 {
-	return (enum event_rule)find_name(RULES, RULE_ENTRY, name);
+	return (enum event_rule)find_name(RULES, sizeof(RULES[0]), RULE_ENTRY, name);
 }
 
 const char *call_remedy_text(enum call_remedy r)
@@ -230,5 +210,6 @@ const char *call_remedy_text(enum call_remedy r)
 
 enum call_remedy call_remedy_from(const char *text)
 {
-	return (enum call_remedy)find_name(CALL_REMEDIES, CALL_REMEDY_OTHER, text);
+	return (enum call_remedy)find_name(CALL_REMEDIES, sizeof(CALL_REMEDIES[0]),
+	                                   CALL_REMEDY_OTHER, text);
 }

@@ -7,7 +7,6 @@
 
 #include "trace/trace_limits.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/name.h"
 #include "os/file.h"
 
@@ -105,8 +104,7 @@ void document_begin(struct document *d, const struct ssb_plan *plan, const char 
 	json_key(j, "plan");
 	json_raw(j, "", 0);
 	put_long(d, plan_json, strlen(plan_json));
-	json_key(j, "events");
-	json_open(j, '[');
+	json_kopen(j, "events", '[');
 }
 
 static void put_event(struct buf *out, const struct document_event *e)
@@ -165,8 +163,7 @@ static void put_violations(struct document *d, const struct classes *classes)
 {
 	struct json *j = &d->json;
 
-	json_key(j, "policy_violations");
-	json_open(j, '[');
+	json_kopen(j, "policy_violations", '[');
 	put_long(d, d->kept.data, d->kept.len);
 	json_close(j, ']');
 	make_room(d, TRACE_TAIL_BYTES);
@@ -213,8 +210,7 @@ int document_end(struct document *d, const struct document_end *end)
 	json_key(j, "layers");
 	layers_write(j, end->layers);
 	put_result(j, end->result);
-	json_key(j, "counters");
-	json_open(j, '{');
+	json_kopen(j, "counters", '{');
 	json_kuint(j, "events", d->events);
 	json_kuint(j, "events_dropped", d->events_dropped);
 	json_kuint(j, "repeats", end->repeats);

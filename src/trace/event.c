@@ -157,8 +157,7 @@ static void put_args(struct json *j, const struct event *e, size_t left)
 {
 	bool cut = e->args_cut;
 
-	json_key(j, "args");
-	json_open(j, '[');
+	json_kopen(j, "args", '[');
 	for (size_t i = 0; i < e->n_args; i++) {
 		/* Each argument counts as at least 8 bytes, because even an empty one takes up
 		 * space. */

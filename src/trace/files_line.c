@@ -70,8 +70,7 @@ static void put_list(struct json *j, struct skill_files *files)
 	if (files->n > 0) {
 		qsort(files->v, files->n, sizeof(*files->v), by_depth);
 	}
-	json_key(j, "files");
-	json_open(j, '[');
+	json_kopen(j, "files", '[');
 	for (size_t i = 0; i < files->n && !cut; i++) {
 		const struct skill_file *f = &files->v[i];
 		/* Each byte of the path may need an escape sequence of six bytes. */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -270,21 +271,15 @@ static int index_select(struct index *x, const struct index_ask *ask, struct run
 	        " AND violations >= ?4 AND severity >= ?5 ORDER BY started DESC, id LIMIT ?6";
 	auto_free struct run_facts *v = NULL;
 	size_t n = 0;
-	size_t room = 0;
 	sqlite3_stmt *st = NULL;
 	int rc = x->sql->prepare_v2(x->db, sql, -1, &st, NULL);
 
 	rc = rc == SQLITE_OK ? index_bind(x, st, ask) : rc;
 	while (rc == SQLITE_OK && (rc = x->sql->step(st)) == SQLITE_ROW) {
 		rc = SQLITE_OK;
-		if (n == room) {
-			room = room == 0 ? 64 : room * 2;
-			struct run_facts *more = realloc(v, room * sizeof(*v));
-			if (more == NULL) {
-				rc = SQLITE_NOMEM;
-				break;
-			}
-			v = more;
+		if (!ARRAY_MORE(v, n)) {
+			rc = SQLITE_NOMEM;
+			break;
 		}
 		index_row(x, st, &v[n++]);
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/own.h"
 
 #define CHUNK ((size_t)256 * 1024)
 
@@ -121,6 +122,18 @@ void line_done(struct line *r)
 {
 	json_doc_done(&r->doc);
 	*r = (struct line){ 0 };
+}
+
+bool line_read_run(struct line *r, int fd)
+{
+	AUTO(reader_done) struct reader in;
+	const char *text = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+
+	reader_init(&in, fd, 0);
+	return reader_next(&in, &text, &len) == READER_LINE &&
+	       line_parse(r, text, len, &why) == 0 && r->kind == EV_RUN;
 }
 
 const struct json_node *line_get(const struct line *r, const char *name)

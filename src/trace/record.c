@@ -117,15 +117,12 @@ bool record_end(struct record *r)
 void record_resume(struct record *r, uint64_t seq, const uint8_t hash[SHA256_BYTES],
                    int64_t wall_us, uint64_t mono_us)
 {
-	struct timespec wall = { .tv_sec = (time_t)(wall_us / 1000000),
-		                 .tv_nsec = (long)(wall_us % 1000000) * 1000 };
-
 	buf_reset(&r->out);
 	r->seq = seq;
 	memcpy(r->hash, hash, sizeof(r->hash));
 	r->wall_us = wall_us;
 	r->mono_us = mono_us;
-	(void)stamp_text(&r->stamp, &wall);
+	(void)stamp_text_us(&r->stamp, wall_us);
 }
 
 const char *record_time(const struct record *r)

@@ -2,7 +2,6 @@
 #include "trace/room.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "trace/trace_limits.h"
 #include "base/own.h"

@@ -35,4 +35,7 @@ int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
 const char *run_state_name(enum run_state s);
 
+/* Writes the facts as one JSON object, for programs. */
+void run_facts_json(struct json *j, const struct run_facts *f);
+
 #endif

@@ -10,10 +10,10 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "trace/trace_file.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -68,7 +68,7 @@ static int newest_first(const void *a, const void *b)
 	return x->mtime != y->mtime ? (x->mtime < y->mtime ? 1 : -1) : strcmp(x->id, y->id);
 }
 
-static int add_entry(struct runs *r, size_t *room, const char *name)
+static int add_entry(struct runs *r, const char *name)
 {
 	struct run_entry e;
 
@@ -79,14 +79,8 @@ static int add_entry(struct runs *r, size_t *room, const char *name)
 		r->cut = true;
 		return 0;
 	}
-	if (r->n == *room) {
-		size_t more = *room == 0 ? 64 : *room * 2;
-		struct run_entry *v = realloc(r->v, more * sizeof(*v));
-		if (v == NULL) {
-			return -1;
-		}
-		r->v = v;
-		*room = more;
+	if (!ARRAY_MORE(r->v, r->n)) {
+		return -1;
 	}
 	r->v[r->n++] = e;
 	return 0;
@@ -114,7 +108,6 @@ static void merge_names(struct runs *r)
 
 static int runs_list(struct runs *r, struct ssb_error *err)
 {
-	size_t room = 0;
 	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_dir dir = fd >= 0 ? fdopendir(fd) : NULL;
 
@@ -124,7 +117,7 @@ static int runs_list(struct runs *r, struct ssb_error *err)
 		return ssb_fail(err, SSB_E_SYS, error, "runs", "cannot list the runs");
 	}
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		if (add_entry(r, &room, e->d_name) != 0) {
+		if (add_entry(r, e->d_name) != 0) {
 			return ssb_fail(err, SSB_E_NOMEM, 0, "runs", "out of memory");
 		}
 	}

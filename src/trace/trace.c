@@ -43,10 +43,7 @@ static int draw_id(char out[37], struct ssb_error *err)
 	return 0;
 }
 
-static void trace_freep(struct trace **t)
-{
-	trace_free(*t);
-}
+OWN_FREEP(trace_freep, struct trace, trace_free)
 
 static int begin_record(struct trace *t, const struct prepared *of_run, struct ssb_error *err)
 {
@@ -122,17 +119,6 @@ int trace_sync(struct trace *t, struct ssb_error *err)
 	return record_sync(&t->record) != 0 || trace_broken(t) ? tell_failure(t, err) : 0;
 }
 
-/* Returns the fd of the skill's own directory, which planning has opened; -1 if there is none. */
-static int find_skill_fd(const struct ssb_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		if (plan->grants[i].origin == ORIGIN_SKILL && plan->grants[i].is_dir) {
-			return plan->grants[i].fd;
-		}
-	}
-	return -1;
-}
-
 void trace_timestamp(char out[TRACE_TIMESTAMP])
 {
 	struct stamp now = STAMP_NONE;
@@ -149,7 +135,7 @@ void trace_place(struct trace *t)
 
 void trace_digest(struct trace *t, bool at_end)
 {
-	int skill = find_skill_fd(t->plan);
+	int skill = plan_skill_fd(t->plan);
 
 	if (skill >= 0 && at_end) {
 		files_line_read(&t->files, skill);

@@ -1,6 +1,5 @@
 /* trace_ends.c - writes the lines of the record that are not events: how the run began, in which
  * sandbox, with which files, how it ended, and the owner's signature. */
-#include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -107,8 +106,7 @@ void trace_put_files(struct trace *t)
 
 static void put_dropped(struct json *j, const struct rooms *r)
 {
-	json_key(j, "dropped_by");
-	json_open(j, '{');
+	json_kopen(j, "dropped_by", '{');
 	for (size_t i = 0; i < ROOM_COUNT; i++) {
 		if (r->dropped[i] > 0) {
 			json_kuint(j, ROOMS[i].name, r->dropped[i]);
@@ -119,8 +117,7 @@ static void put_dropped(struct json *j, const struct rooms *r)
 
 static void put_counters(struct json *j, const struct trace *t, const struct ssb_result *r)
 {
-	json_key(j, "counters");
-	json_open(j, '{');
+	json_kopen(j, "counters", '{');
 	json_kuint(j, "events", t->events);
 	json_kuint(j, "violations", t->violations);
 	json_kuint(j, "dropped", trace_all_dropped(t));

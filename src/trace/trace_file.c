@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "os/file.h"
 
 #define REMEDY "set XDG_STATE_HOME to a directory that you can write"
@@ -88,11 +90,10 @@ const char *trace_file_more(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
-	size_t len = strlen(name);
 
 	/* A name that ends in ".json" gets an "l" appended. The name ".json" itself has nothing
 	 * before the extension, so it gets ".jsonl", like every other name. */
-	return len > 5 && strcmp(name + len - 5, ".json") == 0 ? "l" : ".jsonl";
+	return name[0] != '\0' && tail_is(name + 1, ".json") ? "l" : ".jsonl";
 }
 
 /* Splits the path that the owner gave, opens its directory, and sets the names of both files. */
@@ -151,14 +152,9 @@ static int trace_file_vacant(const struct trace_file *f, const char *name, const
 static bool is_write_grant(const struct ssb_plan *plan, const struct prepared *of_run,
                            const struct stat *st)
 {
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		const struct grant *g = &prepared_grants(of_run, plan)[i];
-		if (g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
-		    g->ino == st->st_ino) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(g, prepared_grants(of_run, plan), plan->n_grants,
+	                 g->access == ACCESS_WRITE && g->is_dir && g->dev == st->st_dev &&
+	                         g->ino == st->st_ino);
 }
 
 /* Returns whether the directory of both files is a writable grant or is beneath one. Compares the

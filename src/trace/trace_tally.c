@@ -1,6 +1,5 @@
 /* trace_tally.c - counts violations while the skill runs, by kind and by class. */
 #include <assert.h>
-#include <string.h>
 
 #include "trace/trace_priv.h"
 

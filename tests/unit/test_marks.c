@@ -53,6 +53,7 @@ static void approve(void)
 	found.lock.at = strdup("now");
 	found.state = CONSENT_HOLDS;
 	shown = (struct grant){ .origin = ORIGIN_SKILL,
+		                .is_dir = true,
 		                .fd = open(skill, O_PATH | O_DIRECTORY | O_CLOEXEC) };
 	plan = (struct ssb_plan){ .skill_dir = skill,
 		                  .format = SKILL_MARKDOWN,
