@@ -1,5 +1,5 @@
-"""Real agents in a world made of decoys: a new home, an environment built from scratch, a network
-namespace with loopback only, and a provider that records every request."""
+"""Runs real agents in a world made of decoys: a new home, an environment built from scratch, a
+network namespace with loopback only, and a fake model provider that records every request."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ CODEX = next(NPM.glob("@openai/codex-linux-x64/vendor/*/bin/codex"), None)
 OPENCODE = NPM / "opencode-linux-x64/bin/opencode"
 INSPECTOR = NPM / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 PLUGIN = REPO / "integrations/claude-code"
-PORT = 9971  # of the provider, in the network namespace that it shares only with the agent
+PORT = 9971  # the provider listens here, in a network namespace that only the agent shares
 SECRET = "decoy-secret-5c0e77"
 WEATHER = "Paris: 11.0 °C, overcast clouds [source: bundled data]"
 DECOYS = {
@@ -24,8 +24,8 @@ DECOYS = {
     ".aws/credentials": f"[default]\naws_secret_access_key = {SECRET}-aws\n",
     ".env": f"API_TOKEN={SECRET}-env\n",
 }
-# The skill of the control prints the secrets that it can read. (The stealer of the demo sends them
-# to a server instead.)
+# The code of the skill "gossip". It prints the secrets that it can read; the stealer of the demo
+# sends them to a server instead.
 GOSSIP = """
     import os
     for path in ("~/.ssh/id_ed25519", "~/.aws/credentials"):
@@ -99,7 +99,7 @@ def text_of(value):
 
 
 class World:
-    """One home and one project, in `base`."""
+    """A home with decoys and a project with two skills, both in the directory `base`."""
 
     def __init__(self, base):
         self.base = base

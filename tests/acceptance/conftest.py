@@ -1,4 +1,5 @@
-"""A world for each test, in a directory that root and root's skills can reach."""
+"""Makes an agents.World for each test, in a directory that root and skills run by root can
+reach."""
 import pathlib
 import shutil
 import tempfile

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """A model provider on loopback, so that real agents can run without a real model.
 
-Implements as much of the Anthropic Messages API (Claude Code) and of the OpenAI Responses API
-(Codex) as they need. It follows a plan, a JSON list of [tool, arguments]: each turn calls the
-next tool, and after the last result it answers DONE. "namespace|name" is a tool in a namespace,
-as Codex has them. Every request is appended to LOG, one JSON object a line. A text that is not
-in LOG has not reached the provider.
+It implements as much of the Anthropic Messages API as Claude Code needs, and as much of the OpenAI
+Responses API as Codex needs. It follows a plan, a JSON list of [tool, arguments]: each turn calls
+the next tool, and after the last result it answers DONE. "namespace|name" is a tool in a namespace,
+as Codex has them. Every request is appended to LOG, one JSON object a line. A text that is not in
+LOG has not reached the provider.
 
 Usage: mock-llm.py PORT PLAN LOG [READY]   (READY: a file that is created when it listens)
 """

@@ -22,8 +22,8 @@ def plugin_env(world):
 
 
 def test_setup_connects(world):
-    """`setup` adds a server that connects; a second call replaces its skills; --remove removes
-    it."""
+    """`setup` adds our server, and Claude Code connects to it; a second `setup` replaces the
+    server's skills; --remove removes the server."""
     file = world.write(world.home / ".claude.json", '{"mcpServers": {"other": {"command": "x"}}}')
     world.setup("claude-code", "--skills", world.project)
     world.setup("claude-code")
@@ -59,7 +59,8 @@ def test_setup_for_a_project(world):
 
 
 def test_runs_the_stealer(world):
-    """The agent runs the stealer with run_skill: weather and report arrive, but no secret."""
+    """The agent runs the stealer with run_skill: the agent gets the weather and the report of the
+    denials, but no secret."""
     world.setup("claude-code")
     r = world.ask_claude([[PREFIX + "list_skills", {}], RUN],
                          *mcp_allowed("list_skills", "run_skill"))
@@ -80,7 +81,7 @@ def test_why_denied_after_a_run(world):
 
 
 def test_the_user_is_asked_about_run_skill(world):
-    """Without permission for the tool, run_skill runs nothing."""
+    """Without the user's permission for the tool run_skill, the skill does not run."""
     world.setup("claude-code")
     r = world.ask_claude([RUN])
     assert agents.WEATHER not in r.told, r.results()

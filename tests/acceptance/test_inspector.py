@@ -1,5 +1,5 @@
-"""The command line of the MCP Inspector, in both eras of the protocol: it verifies the results that
-it gets."""
+"""The command line of the MCP Inspector calls our server in both eras of the protocol, and verifies
+the results."""
 import json
 
 import pytest

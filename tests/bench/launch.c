@@ -33,7 +33,7 @@ struct variant {
 	const char *name;
 	char **argv;
 	double *samples; /* microseconds */
-	long max_rss;    /* kB, over all processes of the run */
+	long max_rss;    /* kB: the largest process of the run */
 	double seconds;
 	uint64_t done;
 };
@@ -223,7 +223,7 @@ static void memory(void)
 
 /* ---- arguments ------------------------------------------------------------- */
 
-/* Splits argv into variants at the separators. */
+/* Splits argv at the separators: each part is one variant. */
 static int parse_variants(char **argv)
 {
 	while (*argv != NULL) {

@@ -23,7 +23,7 @@
 #define MAX_HELD 4096
 #define CHUNK    (256 * 1024)
 #define WARM_UP  5
-#define PATIENCE 20000 /* ms for all answers of a round */
+#define PATIENCE 20000 /* ms that each() waits for all connections */
 
 static struct sockaddr_storage server;
 static socklen_t server_len;
@@ -160,8 +160,8 @@ static void lose(unsigned i)
 	held[i].fd = -1;
 }
 
-/* Waits for `events` on every connection and then calls `step`. A connection that fails is closed.
- * Returns the number of connections that succeeded. */
+/* Waits for `events` on every connection, and calls `step` for each connection when it is ready. A
+ * connection that fails is closed. Returns the number of connections whose `step` succeeded. */
 static unsigned each(short events, bool (*step)(int))
 {
 	double until = now_us() + PATIENCE * 1e3;

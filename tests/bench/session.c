@@ -79,8 +79,8 @@ static void start(struct session_store *ss, const char *id, const char *file)
 	ssb_diags_free(diags);
 }
 
-/* Writes the line at once and with one write(), so that a process that is killed has reported what
- * it did. */
+/* Writes the line at once and with one write(), so that a process that is killed later has already
+ * reported this step. */
 static void say(const char *what, int64_t n)
 {
 	char line[64];
@@ -128,7 +128,8 @@ static int put_line(void *arg, const char *line, size_t len)
 	return fwrite(line, 1, len, stdout) == len ? 0 : -1;
 }
 
-/* Overwrites blocks and syncs each: the least work for the disk. */
+/* Overwrites blocks of a file and syncs each block. No other synced write is less work for the
+ * disk. */
 static double sync_slice(int fd, const char *block)
 {
 	double begin = now();
@@ -142,7 +143,7 @@ static double sync_slice(int fd, const char *block)
 	return now() - begin;
 }
 
-/* Appends blocks to a file and syncs each, as a log does. sync_slice() overwrites blocks. */
+/* Appends blocks to a file and syncs each block, as a log does. (sync_slice() overwrites them.) */
 static double append_slice(int fd, const char *block)
 {
 	double begin = now();
@@ -179,8 +180,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the time of one operation in the median of `n` slices. The caller measures the kinds of
- * slices in turns, so other load affects all of them equally. */
+/* Each v[i] is the time of one slice. Returns the median slice's time for one operation. The caller
+ * measures the kinds of slices in turns, so other load affects all of them equally. */
 static double middle(double *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_size);

@@ -139,7 +139,7 @@ static int measure(const struct load *load, const struct owner *owner, int event
 
 int main(int argc, char **argv)
 {
-	int events = argc > 2 ? atoi(argv[2]) : 120000; /* a record can contain that many */
+	int events = argc > 2 ? atoi(argv[2]) : 120000; /* a record has room for this number */
 	struct owner owner = { .home = "/", .state_dir = argv[1] };
 	int rc = argc < 2;
 

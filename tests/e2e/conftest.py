@@ -32,8 +32,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def stale_users():
-    """Users of earlier suites that were killed: the process with the pid in the user's name is
-    gone."""
+    """Yields the users that killed suites have left behind: the pid in the user's name belongs to
+    no running process."""
     for entry in pwd.getpwall():
         m = re.fullmatch(USER_PREFIX + r"(\d+)", entry.pw_name)
         if m and not os.path.exists(f"/proc/{m.group(1)}"):
@@ -184,7 +184,8 @@ def programs(request, base):
     out = base / f"progs-{worker}"
     out.mkdir(mode=0o755)
     flags = {"nolibc": ["-static", "-nostdlib", "-fno-stack-protector", "-fno-pie", "-no-pie"],
-             # Linked with the static library, to call its internal functions.
+             # govern.c is linked with the static library, because it calls internal functions of
+             # the library.
              "govern": ["-std=gnu17", "-D_GNU_SOURCE", "-I", harness.REPO / "src",
                         "-I", harness.REPO / "include",
                         harness.BUILD / "src/libskillsandbox.a", "-lyaml", "-lsodium"]}

@@ -28,7 +28,8 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BY_USER = pytest.mark.parametrize("ssb", ["user"], indirect=True)
 SECRET = "decoy-secret-7f3a91"
 
-# Goes before the code of a probe that tries several things; `seen` has the result of each try.
+# Tests put this text before the code of a probe that tries several things. `seen` has the result of
+# each try.
 ATTEMPT = """
 import json, os, socket
 seen, why = {}, {}
@@ -106,7 +107,7 @@ def execute(argv, *, stdin=b"", timeout=60, cwd="/", env=None, **kw):
 
 
 def yaml_text(value, indent=0):
-    """A YAML text in block style, as a person would write it."""
+    """Returns the dict as YAML in block style, as a person would write it."""
     pad = "  " * indent
     lines = []
     for key, v in value.items():
@@ -224,7 +225,7 @@ class Runner:
                                 cwd=cwd or self.work, start_new_session=True, **kw)
 
     def skill(self, code, *, text=None, files=None, **fields):
-        """A skill directory whose main.py is `code`; returns its path."""
+        """Makes a skill directory whose main.py is `code`; returns its path."""
         self.count += 1
         d = self.mkdir(f"skill{self.count}")
         self.write(d / "main.py", code)
@@ -265,7 +266,8 @@ class Runner:
         return self.last_trace()["layers"]["limits"]["detail"].startswith("cgroup")
 
     def last_trace(self):
-        """The trace of the last command of this caller, which must have written exactly one."""
+        """The trace of this caller's last command. The command must have written exactly one
+        trace."""
         files = self.runs() - self.runs_before
         assert len(files) == 1, f"the last command wrote {len(files)} traces"
         return json.loads(files.pop().read_bytes())
@@ -310,8 +312,8 @@ def ends_within(process, seconds):
 
 
 def cgroups_of(pid, since):
-    """The cgroups of the run whose supervisor has this pid. Older cgroups are left out: a killed
-    supervisor that had the same pid may have left them."""
+    """The cgroups of the run whose supervisor has this pid. Cgroups from before `since` are left
+    out: they belong to an earlier, killed supervisor that had the same pid."""
     found = []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         for d in dirs:

@@ -34,7 +34,7 @@ class Client:
         self.process, self.era, self.name = process, era, name
         self.capabilities = capabilities or {}
         self.answers = {}
-        self.asked = []  # requests of the server
+        self.asked = []  # requests that the server has sent
         self.news = []  # notifications
         self.errors = b""
         self.broken = None

@@ -25,7 +25,8 @@ MISSING = "the npm packages of the tests are not installed; run: scripts/npm-set
 
 
 def requirements(revision):
-    """Returns the server scenarios of the suite's own list: the scored ones, and the others."""
+    """Returns two lists from the suite's own file for this revision: the server scenarios that are
+    scored, and those that are not."""
     path = SUITE / f"requirements/{revision}.yaml"
     if not path.exists():
         return [], []

@@ -1,5 +1,5 @@
-"""A small server on the protocol library (tests/unit/mcp_echo.c), and clients that send
-it exactly the given bytes."""
+"""A small server that is built on our protocol library (tests/unit/mcp_echo.c), and clients that
+send it exactly the given bytes."""
 import contextlib
 import http.client
 import io

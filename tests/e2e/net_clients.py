@@ -50,7 +50,7 @@ def text(data):
 
 
 def read_all(sock, limit=1 << 20, quiet=6):
-    """Reads until the end of the stream, or until nothing has arrived for `quiet` seconds. This
+    """Reads until the end of the stream, or until nothing has arrived for `quiet` seconds. `quiet`
     must be longer than the pauses of a slow peer."""
     sock.settimeout(quiet)
     data = b""
@@ -111,7 +111,8 @@ def context(verify=True):
 
 
 def tls(host, port=443, sni=None, request_host=None, timeout=10):
-    """Sends GET / over TLS and returns the answer. `sni` replaces the server name; "": no name."""
+    """Sends GET / over TLS and returns the answer. `sni` replaces the server name in the
+    ClientHello; "" sends no name."""
     plain = sni is not None
     with socket.create_connection((host, port), timeout) as s, \
             context(not plain).wrap_socket(s, server_hostname=(sni or None) if plain else host) \

@@ -17,9 +17,8 @@ def waiting():
 
 @contextlib.contextmanager
 def drained(lock, seconds=10):
-    """Waits until all queues are empty and no server is accepting a connection; a server may
-    be late because it got no processor time. There is a time limit, because in some tests no
-    server reads."""
+    """Waits until all queues are empty and no server is accepting a connection. On a busy machine,
+    a server may be late. There is a time limit, because in some tests no server reads."""
     end = time.monotonic() + seconds
     while True:
         with lock:

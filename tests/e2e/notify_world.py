@@ -48,7 +48,7 @@ class Receiver:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
-            request_queue_size = 128  # with the default, 5, some connections would wait for 1 s
+            request_queue_size = 128  # with the default of 5, some would wait 1 s to connect
             address_family = family
 
             def handle_error(self, request, client_address):

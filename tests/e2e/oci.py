@@ -1,4 +1,4 @@
-"""Root file systems and OCI image layouts, built from Debian's files; also invalid ones."""
+"""Makes root file systems and OCI image layouts from Debian's files, valid and invalid ones."""
 import gzip
 import hashlib
 import io
@@ -93,7 +93,8 @@ def _copy(root, path):
 
 
 def python_root(directory, python="/usr/bin/python3"):
-    """Makes a root file system with Debian's Python and the libraries that it loads, only."""
+    """Makes a root file system that contains only Debian's Python and the libraries that it
+    loads."""
     root = pathlib.Path(directory)
     lib = subprocess.run([python, "-c", "import os; print(os.path.dirname(os.__file__))"],
                          capture_output=True, text=True, check=True, timeout=30).stdout.strip()

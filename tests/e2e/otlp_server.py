@@ -38,8 +38,8 @@ def load_schema():
     pool = descriptor_pool.DescriptorPool()
     for f in files.file:
         pool.Add(f)
-    # The classes are made before the first request: if several threads made a class at the same
-    # time, one of them could use it unfinished.
+    # All message classes are made now, before the first request. Otherwise two request threads
+    # could make the same class at the same time, and one of them could use it unfinished.
     factory = message_factory.MessageFactory(pool)
     return {m.name: factory.GetPrototype(pool.FindMessageTypeByName("otlp." + m.name))
             for f in files.file for m in f.message_type}
@@ -87,7 +87,7 @@ def parse(prototype, content_type, body):
         tree = json.loads(body.decode("utf-8"), object_pairs_hook=no_twins)
         json_format.ParseDict(plain_json(tree), message, ignore_unknown_fields=False)
         return message
-    message.ParseFromString(body)  # this refuses texts that are not UTF-8
+    message.ParseFromString(body)  # raises if a text is not UTF-8
     known = prototype()
     known.CopyFrom(message)
     known.DiscardUnknownFields()
@@ -179,7 +179,7 @@ class Collector:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
-            request_queue_size = 128  # with the default, 5, some connections would wait for 1 s
+            request_queue_size = 128  # with the default of 5, some would wait 1 s to connect
 
             def handle_error(self, request, client_address):
                 pass

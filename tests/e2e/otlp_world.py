@@ -1,4 +1,4 @@
-"""Shared by the tests of the export: a collector, and runs that are exported to it."""
+"""Shared by the tests of `run --otel`: a collector, and runs that are exported to it."""
 import contextlib
 import datetime
 import socket
@@ -23,8 +23,8 @@ def collector(*plan, **kw):
 
 @contextlib.contextmanager
 def reserved():
-    """A port on which no program listens. Only the test's collector can use it: the port stays
-    bound with SO_REUSEADDR."""
+    """Yields a port on which no program listens. The port stays bound with SO_REUSEADDR, so no
+    other program gets it, but the test's collector can listen on it."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(("127.0.0.1", 0))

@@ -51,8 +51,8 @@ def programs():
 
 
 def free_port():
-    """A free port below the kernel's ephemeral range, so that no connecting program gets it while
-    the server is stopped."""
+    """A free port below the kernel's ephemeral range: a program that connects somewhere while the
+    server is stopped never gets this port as its own."""
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", 15000 + secrets.randbelow(15000)))
@@ -108,7 +108,8 @@ class Server:
         def die_with_parent():
             libc.prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
-        # setpriv cannot be used here: a change of uid clears the parent-death signal.
+        # Popen must change the uid before preexec_fn, and setpriv must not change it after: a
+        # change of uid clears the parent-death signal.
         self.process = subprocess.Popen(
             [str(self.bin / "postgres"), "-D", str(self.data)], cwd=self.dir,
             user=self.uid, group=self.gid, extra_groups=[], env={"LC_ALL": "C.UTF-8"},

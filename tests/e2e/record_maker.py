@@ -30,7 +30,7 @@ def body(seq, kind, members, time=None):
 
 
 def chain(bodies, start=bytes(32)):
-    """The lines with their hashes, and the last hash."""
+    """Returns the lines of these bodies (a body is a line without its hash), and the last hash."""
     lines, head = [], start
     for b in bodies:
         head = hashlib.sha256(head + b).digest()
@@ -39,7 +39,8 @@ def chain(bodies, start=bytes(32)):
 
 
 def ascii_body(seq, kind, members):
-    """Like body(), but escapes every character beyond ASCII: it can contain lone surrogates."""
+    """Like body(), but escapes every character beyond ASCII, so `members` may contain lone
+    surrogates."""
     head = {"seq": seq, "time": TIME.format(0, seq), "mono": seq, "kind": kind}
     return json.dumps({**head, **members}, separators=(",", ":"))[:-1].encode()
 
@@ -159,8 +160,8 @@ class Live:
         self.path = state.put(record, flat, text=b"", lock=self.lock)
 
     def lock(self, path):
-        """Locks the record before a watcher can see it: the watcher takes the run of
-        an unlocked record for ended."""
+        """Locks the record before a watcher can see it. If the record were not locked, the watcher
+        would assume that its run has ended."""
         self.file = open(path, "ab", buffering=0)
         fcntl.flock(self.file, fcntl.LOCK_EX)
 

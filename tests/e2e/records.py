@@ -5,7 +5,7 @@ import json
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-TAIL = 76  # ,"hash":" + 64 digits + "} + newline
+TAIL = 76  # bytes in ',"hash":"', 64 digits, '"}' and a newline
 
 
 def read_lines(path):

@@ -11,7 +11,7 @@ from harness import alive_with, manifest
 
 TOKEN = "a-token-of-the-tests-0123456789"
 
-# A program that only SIGKILL ends; so does its child.
+# A program that only SIGKILL can end. Its child runs in another session.
 STUBBORN = """
 import signal, subprocess, sys, time
 for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -36,7 +36,7 @@ def served(ssb, *flags, **kw):
 
 
 class Processes:
-    """The processes whose command line contains `marker`, and a wait for their end."""
+    """The processes whose command line contains `marker`. A test can wait for their end."""
 
     def __init__(self, marker, at_least=2):
         found = mcp_world.eventually(lambda: len(alive_with(marker)) >= at_least)
@@ -112,7 +112,7 @@ class Http:
         self.process.terminate()
         assert self.process.wait(30) == 0, self.errors
         self.reader.join(10)
-        assert self.process.stdout.read() == b""  # over HTTP, the server writes nothing there
+        assert self.process.stdout.read() == b""  # over HTTP, the server writes nothing to stdout
 
 
 @contextlib.contextmanager

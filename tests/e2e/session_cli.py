@@ -92,7 +92,7 @@ def outlive(act, lengths=(3, 12, 60)):
 
 
 def is_clean(r):
-    """Output and errors have no characters that control a terminal; returns the result."""
+    """Checks that output and errors have no characters that control a terminal; returns `r`."""
     for text in (r.text, r.errors):
         assert not STEERS.search(text), repr(r)
     return r

@@ -34,7 +34,7 @@ def locks(ssb):
 
 
 def stops(ssb, d, *words):
-    """The run of the skill is refused, with these words in its message."""
+    """Asserts that the run of the skill is refused, with these words in the message."""
     r = ssb.run(d)
     assert r.code == 125 and SECRET not in r.text, r
     for word in words:
@@ -51,7 +51,7 @@ def test_refused_until_approved(ssb, asks):
     (row,) = rows(ssb)
     assert (row["skill"], row["state"], row["by"]) == (str(asks), "holds", f"{ssb.name} by --yes")
     assert row["grants"] == [{"option": "read", "value": "~/.ssh"}] and row["uses"] is None
-    # The record has the approval, and the digest of the files that ran is the approved one.
+    # The digest of the files that ran, in the record, is the approved one.
     (files,) = [x for x in records.last(ssb) if x["kind"] == "files"]
     assert files["files_digest"] == row["tree"]
     # The trace has the approval that allowed the run; only the owner can read the approval's file.
@@ -96,8 +96,8 @@ def test_any_change_stops_it(ssb, asks):
 
 
 def test_what_runs_is_what_was_approved(ssb):
-    """A file of the skill changes while the skill runs: an approved skill still reads the old
-    bytes. The control, a skill without an approval, reads the new bytes."""
+    """A file of the skill changes while the skill runs. An approved skill still reads the old
+    bytes. The control is a skill without an approval: it reads the new bytes."""
     code = """
         import sys, time
         print('ready', flush=True)
@@ -258,7 +258,8 @@ def test_a_forged_lock_grants_nothing(ssb, asks):
     lock.write_text(good)
     assert SECRET in ssb.run(asks).ok().text
     ssb.ssb("approvals", "--revoke", asks).ok()
-    # A file of an approval that lies in the skill or in the project is ignored.
+    # The file of an approval counts only in the owner's state directory. A copy of it in the
+    # skill's directory is ignored.
     for place in (asks / "approvals", asks / ".local/state/skillsandbox/approvals",
                   asks / "skillsandbox.lock"):
         ssb.write(place / lock.name, good, 0o600)
@@ -303,7 +304,7 @@ def test_a_skill_that_a_symlink_replaced(ssb, how):
     r = ssb.ssb("approvals").ok()
     assert f"{d}: unreadable: is now a symlink to '{real}'" in r.text, r.text
     assert rows(ssb)[0]["state"] == "unreadable"
-    # The controls: each remedy that the message names works.
+    # The controls: each of the two remedies in the message works, to approve again and to revoke.
     approve(ssb, d)
     assert SECRET in ssb.run(d).ok().text
     ssb.ssb("approvals", "--revoke", d).ok()
@@ -357,8 +358,8 @@ def test_what_was_declined_stays_out(ssb):
 
 
 def test_what_was_declined_stays_out_whatever_is_spoken(ssb):
-    """The owner took a port out. An update that declares another protocol on the port does not
-    get it back."""
+    """The owner declined one port of a skill. If an update of the skill declares another protocol
+    on this port, the port is still not granted."""
     word = "connect to a.example:9000"
     rule = {"domain": "a.example", "ports": [9000]}
     d = ssb.skill("print('ran')", egress=[rule])
@@ -422,7 +423,7 @@ def test_old_copies_go_with_a_run(ssb):
     other = ssb.mkdir(copies / "not-ours")
     for path in (named, idle, other):
         os.utime(path, (1000, 1000))
-    assert ssb.run("--", "true").ok() and idle.exists()  # a command without a skill removes none
+    assert ssb.run("--", "true").ok() and idle.exists()  # a run without a skill removes no snapshot
     assert ssb.run(d).ok().text == "here\n"
     assert named.exists() and other.exists() and not idle.exists()
     # A run that may last 3 days keeps its snapshot for 3 days, even if a shorter run uses it, too.
@@ -462,7 +463,8 @@ def test_a_skill_cannot_reach_it(ssb, asks):
             except OSError as e:
                 print('denied', e.errno)
     """
-    # The control. One try may fail: to write to the copy, which is read-only.
+    # The control: outside the sandbox the files can be opened, except that a user cannot open the
+    # read-only copy for writing.
     assert ssb.bare(code).text.count("OPENED") >= 3
     r = ssb.inside(code, flags=["--read", ssb.state.parent])
     assert "OPENED" not in r.text and r.text.count("denied") == 4, r.text

@@ -43,8 +43,8 @@ def test_verify_says_what_it_found(ssb):
 
 
 def rechain(lines, at, bodies, sign=None):
-    """Replaces the lines from `at` on by those of `bodies`, with new hashes. The old signature
-    stays, unless `sign` is a seed for a new one."""
+    """Replaces the lines from `at` on by the lines of `bodies` from `at` on, with new hashes. Keeps
+    the old signature, or makes a new one if `sign` is the seed of a key."""
     start = bytes(32) if at == 0 else bytes.fromhex(lines[at - 1][-67:-3].decode())
     new, _ = records.chain(bodies[at:], start)
     return lines[:at] + new + [records.sign(len(bodies), new[-1], sign) if sign else lines[-1]]
@@ -56,7 +56,8 @@ def flip(line, at):
 
 def tampered(record, other):
     """Yields (change, line, text, bad line) for every kind of change at every line of the record.
-    Bad line None: verify must find the record incomplete; -1: the bad line may be any line."""
+    `bad line` is the line that verify must report. None means that verify must report an incomplete
+    record, -1 that any line is right."""
     lines, bodies = record.lines(), record.bodies()
     foreign = other.lines()
     n = len(lines)

@@ -100,7 +100,7 @@ def test_no_delegation_no_group(user):
 
 def test_delegated_group_gets_every_limit(ssb, delegate):
     top = delegate(ssb, ("memory", "pids", "cpu"))
-    if not HAS_V2:  # the controllers are in v1, where a user has no group
+    if not HAS_V2:  # the controllers are in cgroup v1, where a user gets no group
         ssb.inside("pass", resources=LIMITS).ok()
         assert limits_layer(ssb)["detail"].startswith(
             "cgroup v1: memory, pids" if ssb.is_root else "no cgroup: ")
@@ -121,7 +121,7 @@ def test_share_without_the_cpu_controller(ssb, delegate):
     applied as a nice value."""
     delegate(ssb, ("memory", "pids"))
     code = "import json, os\nprint(json.dumps(os.nice(0)))"
-    ours = os.nice(0)   # the nice value of the tests
+    ours = os.nice(0)   # the nice value of this process, which the run inherits
     assert ssb.probe(code, resources={"cpu_shares": 1024}) == ours
     nice = ssb.probe(code, resources={"cpu_shares": 128})
     if ssb.is_root and not HAS_V2:
@@ -153,8 +153,9 @@ def test_memory_limit_ends_every_process(ssb, delegate):
 
 
 def test_process_limit_is_exact(ssb, delegate):
-    """max_processes is exact, with a group and without. With a group, the trace has an event; the
-    limit of the user namespace, which applies otherwise, reports no event."""
+    """max_processes is enforced exactly, with a control group and without one. With a group, the
+    trace has an event. Without one, the limit of the user namespace applies, and the kernel reports
+    no event."""
     delegate(ssb, ("memory", "pids"))
     code = """
     import json, os, signal

@@ -62,7 +62,7 @@ def expect_nothing(ssb):
 
 @pytest.mark.parametrize("what", sorted(BENIGN))
 def test_benign(ssb, what):
-    shutil.rmtree(ssb.home / ".ssh")  # if it existed, to look for a file in it would be a violation
+    shutil.rmtree(ssb.home / ".ssh")  # otherwise looking for a file in it would be a violation
     r = ssb.run("-m", "512", "--json", "--", *BENIGN[what])
     assert r.code == 0, repr(r)
     expect_nothing(ssb)
@@ -131,10 +131,12 @@ ATTACKS = {
     # This write is allowed: it goes into the private home, which no login ever uses.
     "shell startup": ("open(HOME + '/.bashrc', 'a').close()",
                       {"persistence": ("high", ["T1546.004"], False)}),
-    # Allowed for the same reason. It has a class, because sshd would use a file of this name.
+    # This write is allowed for the same reason. It still gets a class, because sshd would use a
+    # file of this name.
     "a key that opens": ("os.mkdir(HOME + '/.ssh'); open(HOME + '/.ssh/authorized_keys', 'a')",
                          {"persistence": ("high", ["T1098.004"], False)}),
-    # The run makes its own ~/.ssh; the owner has one, too, with this key (harness.DECOYS).
+    # The run makes its own ~/.ssh. The owner's ~/.ssh has this key (harness.DECOYS), so the attempt
+    # to open it gets a class.
     "the owner's key": ("os.mkdir(HOME + '/.ssh'); attempt(open, HOME + '/.ssh/none')\n"
                         "attempt(open, HOME + '/.ssh/id_ed25519')",
                         {"credential_harvesting": ("critical", ["T1552.004"], True)}),

@@ -44,7 +44,7 @@ def test_approve_takes_yes_alone(ssb):
         assert not approved(ssb, d), answer
     r = ssb.ssb("approve", d)  # without a terminal
     assert r.code == 1 and "--yes" in r.errors and not approved(ssb, d), r
-    # An answer typed before the question was shown is ignored.
+    # An answer that was typed before the question is shown is ignored.
     t = Terminal(ssb, "approve", d, ahead=b"yes\n").wait_for(TYPE).type(CTRL_D)
     assert t.end() == 1 and not approved(ssb, d), t.text
     t = Terminal(ssb, "approve", d).wait_for(TYPE).type("yes")
@@ -106,7 +106,7 @@ def test_always_is_for_what_was_shown(ssb):
     ssb.write(state / "approvals.lock", "", 0o600)
     t = Terminal(ssb, "run", d).wait_for(ASK)
     with open(state / "approvals.lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # `run` waits for this lock before it stores the approval
+        fcntl.flock(lock, fcntl.LOCK_EX)  # `run` needs this lock to store the approval
         t.type("a")
         end = time.monotonic() + 20
         while not [n for n in (state / "snapshots").glob("*") if len(n.name) == 64]:
@@ -203,7 +203,7 @@ def test_a_variable_that_comes_later_was_approved_too(ssb):
 
 def test_what_cannot_be_granted_is_taken_out_or_nothing_runs(ssb):
     d = ssb.skill("print('fine')", read=["/proc"])
-    for answer in ("o", "a"):  # the question offers neither answer
+    for answer in ("o", "a"):  # the question offers neither [o]nce nor [a]lways
         t = Terminal(ssb, "run", d).wait_for("run it? [c]hoose what to take out, [N]o: ").type(answer)
         assert t.end() == 125 and "fine" not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for(ASK).type("o")

@@ -173,7 +173,8 @@ def test_the_limit_of_inotify_cannot_be_raised(ssb):
 
 
 def test_no_message_queue(ssb):
-    """A skill cannot make a POSIX message queue: no Landlock rule grants their file system."""
+    """A skill cannot make a POSIX message queue: no Landlock rule grants the file system of these
+    queues."""
     assert inside(ssb, QUEUES)[0] == [0, "EACCES"]
     assert outside(ssb, QUEUES)[0] > 0
 
@@ -185,8 +186,8 @@ def test_timers_and_pending_signals(ssb):
 
 
 def test_no_program_of_a_socket(ssb):
-    """A skill cannot attach a filter program to a socket: the machine code of all such programs
-    comes from one limit of the machine."""
+    """A skill cannot attach a filter program to a socket. Otherwise it could use up the limit that
+    the machine has for the machine code of all such programs."""
     for option in (26, 51):
         code = FILTERS.replace("OPTION", str(option))
         assert inside(ssb, code)[0] == [0, "ENOMEM"], option
@@ -257,7 +258,8 @@ def test_pipes_of_the_owner(ssb):
     assert left == [4096, 4096]
 
 
-# Fills TCP connections whose data no program reads; prints how many MiB the kernel took.
+# Sends data over TCP connections that no program reads from; prints how many MiB the kernel
+# accepted.
 STREAMS = """
 import json, socket, sys, time
 listener = socket.create_server(('127.0.0.1', 0), backlog=512)
@@ -306,8 +308,8 @@ print('held')
 
 @pytest.mark.parametrize("code, hold", [(STREAMS, "20"), (DATAGRAMS, "2")], ids=["tcp", "udp"])
 def test_memory_of_sockets(root, code, hold):
-    """In a control group, the data in sockets is limited by memory_mb, or the run is killed.
-    Without a group it is not limited, because the watchdog does not count it."""
+    """In a control group, the data in sockets counts for memory_mb: it stays below the limit, or
+    the run is killed. Without a group it is not limited, because the watchdog does not count it."""
     more = {"max_open_files": 2048}
     r = root.inside(code.replace("HOLD", hold), resources={"memory_mb": 64, **more}, timeout=90)
     if r.code == 0:

@@ -23,7 +23,7 @@ def diff(ssb, d, *words):
     return r.text
 
 
-# Name: (the old text of the file, the new text, words that the diff must show).
+# name: (the old text of the file, its new text, words that the diff must show)
 HIDDEN = {
     "behind a long line": (LONG + "\n", LONG + EVIL + "\n", [EVIL, "column 410"]),
     "within a long line": (LONG + ";" + LONG + "\n", LONG + ";" + EVIL + LONG + "\n", [EVIL]),

@@ -15,7 +15,8 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """True if the attempt got no answer, but in time an ordinary error or end."""
+    """True if the attempt got no answer, and ended within the time limit with an error or an end of
+    the stream."""
     return not r["value"] and r["seconds"] < seconds
 
 
@@ -82,8 +83,8 @@ def test_limit_of_bytes(net, key, word):
 
 
 def test_limit_of_bytes_of_http(net):
-    """max_bytes_out also counts the bytes of HTTP, which the broker checks: a POST that is larger
-    than the limit is cut off."""
+    """The broker checks HTTP requests, and max_bytes_out counts their bytes, too: a POST that is
+    larger than the limit is cut off."""
     code = """
     def post(n):
         with socket.create_connection(('api.example.test', 80), 5) as s:
@@ -452,7 +453,7 @@ def spares_of_one_run(net):
         return {pid: len(os.listdir(f"/proc/{pid}/fd")) for pid, _ in both_brokers(net, p.pid)}
 
     def as_few_as_before():
-        # The broker may keep one pipe (two fds) for the next flow that needs one.
+        # The broker may keep one pipe (two fds) for its next flow.
         after = files()
         assert after.keys() == before.keys(), (before, after)
         return after if all(after[pid] <= before[pid] + 2 for pid in before) else None

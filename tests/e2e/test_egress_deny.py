@@ -15,7 +15,8 @@ ECHO = rule("api.example.test", 7001)
 
 
 def failed(r, seconds=PROMPT):
-    """True if the attempt got no answer, but in time an ordinary error or end."""
+    """True if the attempt got no answer, and ended within the time limit with an error or an end of
+    the stream."""
     return not r["value"] and r["seconds"] < seconds
 
 
@@ -82,7 +83,8 @@ hello = hello_bytes('api.example.test')
 
 
 def test_encrypted_client_hello(net):
-    """A ClientHello with an ECH extension is denied; one with another unknown extension passes."""
+    """A ClientHello with an ECH (encrypted ClientHello) extension is denied; one with an unknown
+    extension passes."""
     code = ECH + "show([tried(first, with_extension(hello, n, b'\\0' * 40)) for n in (0xfe0d," \
                  " 0x5a5a)])"
     ech, grease = net.probe(code, [API])
@@ -280,8 +282,8 @@ def test_remedy_for_a_private_address_is_whole(net):
 
 
 def test_sorting_of_addresses_is_no_violation(net):
-    """getaddrinfo() connects a datagram socket to each address of a name, to sort them: this is
-    recorded, but is no violation. Only attempts of the program itself are violations."""
+    """getaddrinfo() connects a datagram socket to each address of a name, to sort the addresses:
+    this is recorded, but is no violation. Only attempts of the program itself are violations."""
     code = """
     def datagram(host, send):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:

@@ -125,8 +125,9 @@ def test_no_egress_no_dns(net):
     "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.11', 53))",
     "socket.create_connection(('127.0.0.11', 53), 5)"])
 def test_a_resolver_of_another_place(net, how):
-    """A program has the fixed address of a resolver that is not there: its question is refused at
-    once. This is no violation, because the names that it asks for may be declared."""
+    """A program always asks the resolver at a fixed address (here Docker's), and the sandbox has no
+    resolver there: the question is refused at once. This is no violation, because the program may
+    have asked for declared names."""
     code = f"show([tried(lambda: {how}), tried(tls, 'api.example.test')])"
     asked, declared = net.probe(code, [API])
     assert asked["error"] == "ConnectionRefusedError" and asked["seconds"] < PROMPT, asked
@@ -258,8 +259,8 @@ show(got)
 @pytest.mark.parametrize("server", ["192.0.2.53", "10.77.0.1", "127.0.0.1", "127.0.0.53",
                                     "2001:db8::53", "fd77::1", "::1"])
 def test_hard_wired_server(net, server, audit):
-    """A program asks a fixed name server: the sandbox answers or refuses at once, and the question
-    never reaches a server outside."""
+    """A program asks a name server at a fixed address: the sandbox answers or refuses at once, and
+    the question never reaches a server outside."""
     got = net.probe(f"""
     ways = ({{}}, {{'connected': False}}, {{'tcp': True}})
     show([[tried(dns, n, server={server!r}, **w) for w in ways]

@@ -126,7 +126,7 @@ def test_a_lost_broker_takes_no_connection_along(net, which):
     with Live(net, HOLD, HOLD_RULES) as run:
         run.line()
         victim = run.helper(which)
-        wait_for(lambda: is_on_record(net, '"state":"closed"'))  # the one that the skill closed
+        wait_for(lambda: is_on_record(net, '"state":"closed"'))  # the skill closed one itself
         os.kill(victim, signal.SIGKILL)
         wait_for(lambda: is_on_record(net, "the egress broker ended"))
         run.go_on()
@@ -190,8 +190,8 @@ def test_shown_name_is_in_the_event_of_the_beginning(net):
 
 
 def test_cut_off_in_the_middle(net):
-    """The second request on a connection is for another host: the trace has the connection as
-    opened, and its end as blocked."""
+    """The second request on a connection is for another host: the trace reports that the connection
+    was opened, and that its end was a block."""
     code = """
     show(tried(in_turn, 'api.example.test', 80,
                'GET / HTTP/1.1\\r\\nHost: api.example.test\\r\\n\\r\\n',
@@ -272,8 +272,8 @@ def test_a_flood_of_different_facts_is_bounded(net):
 
 # ---- new connections per second ------------------------------------------------
 
-# Opens all connections before it reads the first answer: even on a slow machine, more than 20
-# per second.
+# Opens all connections before it reads the first answer, so that even a slow machine opens more
+# than 20 connections per second.
 RATE = """
 def one():
     s = socket.create_connection((address, 7001), 20)
@@ -320,7 +320,7 @@ def test_rate_counts_udp_flows(net):
     show('done')
     """
     udp = rule("api.example.test", 7005, protocol="udp")
-    for _ in range(4):  # if a busy machine pauses the broker, the rate allows more flows
+    for _ in range(4):  # the longer it takes (busy machine), the more flows are allowed
         net.probe(code.replace("WANTED", "10"), [udp], limits={"max_connections_per_second": 10})
         if len(net.opened("udp")) <= 13:
             break

@@ -7,7 +7,7 @@ import pytest
 import net_servers
 from net_fixtures import net, outside, rule
 
-# (name, address, the reason of the denial)
+# (name, its address, the reason with which a connection to it is denied)
 PLACES = [("own", net_servers.OWN, "this_machine"), ("second", net_servers.SECOND, "this_machine"),
           ("own6", net_servers.OWN6, "this_machine"),
           ("neighbour", net_servers.NEIGHBOUR, "on_link"),

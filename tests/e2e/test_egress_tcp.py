@@ -46,7 +46,7 @@ def test_tls_clients(net, client):
     assert [c["sni"] for c in got["connections"]] == ["api.example.test"]
     assert got["connections"][0]["requests"][0][2] == "/hello"
     assert got["queries"] == [], "the hosts file knew it"
-    # A rule for another name does not open this one.
+    # The control: with a rule for another name only, the same code gets no answer.
     r = net.inside(code, [rule("other.example.test", 443)], resources={"memory_mb": 1024})
     assert "/hello" not in r.text
     assert net.seen()["connections"] == []
@@ -122,7 +122,8 @@ def test_split_client_hello(net):
     """
     got = net.probe(code, [API])
     for how, r in got.items():
-        # OpenSSL itself may refuse records of one byte: then its alert counts as the answer.
+        # The server's OpenSSL may refuse records of one byte with an alert: then the alert counts
+        # as the answer.
         assert r["value"] in ("\x16\x03\x03", "\x15\x03\x03"), f"{how}: {r}"
         if how != "records of 1":
             assert r["value"] == "\x16\x03\x03", f"{how}: {r}"
@@ -538,7 +539,8 @@ show(seen)
 
 
 def test_own_services_work_beside_egress(net):
-    """A skill's own listeners work, also on a declared port; connections to them are no egress."""
+    """A skill's own listeners work, also on a declared port. The skill's connections to them are
+    not egress."""
     places = "PLACES = [(socket.AF_INET, '127.0.0.1', 0), (socket.AF_INET6, '::1', 0)," \
              "(socket.AF_INET, '0.0.0.0', 8123), (socket.AF_INET6, '::', 8124)," \
              "(socket.AF_INET, '127.0.0.1', 7001), (socket.AF_INET6, '::1', 7001)]\n"
@@ -551,7 +553,7 @@ def test_own_services_work_beside_egress(net):
 
 def test_own_services_on_the_addresses_of_names(net):
     """The skill listens on the address of a declared name, or on all addresses: its own connections
-    reach this listener, and are no egress."""
+    reach this listener, and are not egress."""
     code = """
     four, six = (names('api.example.test', f)[0] for f in (socket.AF_INET, socket.AF_INET6))
     def tcp(at, to, port):
@@ -578,8 +580,9 @@ def test_own_services_on_the_addresses_of_names(net):
 
 
 def test_a_scan_of_ports_costs_little(net):
-    """A skill connects to 400 closed ports: the product looks for listeners only about 20 times a
-    second, not for each refusal. A listener that it has found is not looked up again."""
+    """A skill connects to 400 closed ports. The product searches for listeners of the skill only
+    about 20 times a second, not after each refused connection. It does not search again for a
+    listener that it has found."""
     code = """
     to = names('api.example.test', socket.AF_INET)[0]
     begin = time.monotonic()
@@ -634,7 +637,7 @@ def test_events(net):
 
 
 def family(pid):
-    """The number of running processes that descend from this one, itself included."""
+    """The number of running processes that descend from process `pid`, itself included."""
     parents = {}
     for d in os.listdir("/proc"):
         if d.isdigit():
@@ -652,8 +655,8 @@ def family(pid):
 
 
 def has_processes(net, egress, wanted):
-    """Fails unless a run has so many processes while its skill waits. The process that hashes the
-    skill's files must have ended first."""
+    """Fails unless a run has `wanted` processes while its skill waits. Waits until the process that
+    hashes the skill's files has ended."""
     directory = net.skill("open('/tmp/x', 'w'); print('up', flush=True); time.sleep(90)", egress)
     p = net.runner.popen([net.runner.binary, "run", *GRANT, directory], stdout=-1, stderr=-1)
     try:

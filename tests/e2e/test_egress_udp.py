@@ -1,7 +1,7 @@
 """Datagrams by name and port: flows, limits, and denied flows.
 
-The server of port 7005 answers each datagram in capitals. UDP has no reset, so the
-program of a denied flow gets no error; the trace has one line for the flow."""
+The server of port 7005 answers each datagram in capitals. UDP has no reset, so a program gets no
+error when its flow is denied. The trace has one line for the flow."""
 import pytest
 
 from harness import BY_USER
@@ -26,7 +26,8 @@ def once(host, port=7005, data=b'loot', timeout=20, family=socket.AF_INET):
 """
 
 
-# Time limit (seconds) for a datagram that is not answered: by then the trace has the reason.
+# A skill waits so many seconds for an answer to a datagram. After that time the trace has the
+# reason why there is none.
 SILENCE = 4
 
 
@@ -77,8 +78,8 @@ show([tried(whole, n) for n in [0] + {SIZES} + [0, 3]])
 
 
 def test_larger_than_the_server_can_be_sent(net):
-    """The skill sends over IPv6, the server has IPv4, whose largest datagram is 20 bytes smaller: a
-    datagram that is too large is lost and recorded at once, and the next one passes."""
+    """The skill sends over IPv6 to a server that has IPv4. The largest IPv4 datagram is 20 bytes
+    smaller: a larger one is lost and recorded at once, and the next one passes."""
     code = CLIENT + """
 s = client('v4.example.test', family=socket.AF_INET6, timeout=3)
 show([tried(ask, s, b'x' * 65520), tried(ask, s, b'small')])

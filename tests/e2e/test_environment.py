@@ -141,7 +141,7 @@ def test_proc_1_is_opaque(ssb):
     seen = ssb.probe(code)
     assert seen["pid"] != 1, "the skill must not be init"
     assert set(seen["seen"].values()) == {"denied"}, seen
-    # The control: a process can read the same files of itself.
+    # The control: the skill can read the same files of its own process.
     own = ssb.probe(code.replace("/proc/1/", "/proc/self/").replace("'mem', ", ""))
     assert set(own["seen"].values()) == {"readable"}, own
 

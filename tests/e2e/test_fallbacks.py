@@ -1,5 +1,5 @@
 """If a layer cannot be applied, the run stops with a message; with --best-effort it continues and
-reports the loss."""
+reports which layer is missing."""
 import json
 import os
 import socket
@@ -164,8 +164,8 @@ def test_overlayfs_reads_come_from_a_snapshot(root, mounts):
     assert root.inside(show, flags=flags).ok().text == "content\n"
     r = root.inside(f"open('{merged}/f', 'w')", flags=flags)
     assert r.code == 1 and (merged / "f").read_text() == "content"
-    # If only the manifest asks for it, the permissions remain as they are, and the skill, which has
-    # another uid, cannot read the file.
+    # If only the manifest asks for the directory, the owner's permissions apply unchanged: the
+    # skill has another uid and cannot read the file.
     r = root.inside(show, read=[merged])
     assert r.code == 1 and "PermissionError" in r.errors, repr(r)
     (merged / "f").chmod(0o644)
@@ -196,8 +196,8 @@ print(json.dumps({**seen, **why}))
 
 @pytest.mark.parametrize("audit", ["full", "violations", "off"])
 def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit):
-    """The grant is an overlay on an overlay. The kernel allows no third one, so the sandbox cannot
-    make its own. The skill still cannot reach the host's socket in the grant."""
+    """The grant is an overlay on an overlay. The kernel allows no third overlay on top, so the
+    sandbox cannot make its own. The skill still cannot reach the host's socket in the grant."""
     two = overlay(user, mounts, "two", below=overlay(user, mounts, "one"))
     with socket.socket(socket.AF_UNIX) as host:
         host.bind(str(two / "s"))
@@ -207,7 +207,7 @@ def test_without_an_overlay_no_socket_of_the_host_is_reached(user, mounts, audit
         skill = user.skill(code, read=[two])
         r = user.run("--audit", audit, skill).ok()
         assert "restricted" in user.last_trace()["layers"]["seccomp"]["detail"]
-        # With an audit, the skill can still make unix sockets for its own use.
+        # If the run is audited, the skill can still make unix sockets for its own use.
         made = "PermissionError" if audit == "off" else "ok"
         assert r.json() == {"made": made, "reached": "PermissionError"}
         assert user.bare_probe(code) == {"made": "ok", "reached": "ok"}

@@ -4,8 +4,8 @@ import pytest
 
 SECRET_NAME = ".ssh/id_ed25519"
 
-# An upper limit of how often each call is made between clone and execve. A number beyond the
-# last call injects no error.
+# For each system call, an upper limit of how often it is made between clone and execve. If the
+# limit is higher than the real number, the extra runs inject no error.
 CALLS = {
     "clone3": 3, "unshare": 2, "setns": 2, "socketpair": 3, "setsid": 2, "close_range": 7,
     "sethostname": 2, "ioctl": 3, "chdir": 3, "fchdir": 2, "pivot_root": 2, "umount2": 3,
@@ -35,10 +35,10 @@ def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/
 
 
 def run_with_wait(runner, program, call, nth, error, slow):
-    """Like run_with_fault(); also makes the `slow` call take longer. Repeats the run until the
-    process that makes the `slow` call is not the one that detaches the old root."""
+    """Like run_with_fault(), but also delays the call `slow`. Repeats the run until the delayed
+    process is not the one that detaches the old root."""
     calls = runner.write(runner.base / "calls", "")
-    for _ in range(10):  # the other process may have been even slower
+    for _ in range(10):  # the other process may have been even slower: try again
         r = run_with_fault(runner, program, call, nth, error,
                            "-e", f"inject={slow}:delay_exit=100000", calls=calls)
         made = [line.split(maxsplit=1) for line in calls.read_text().splitlines()]
@@ -63,8 +63,9 @@ def program(ssb, programs):
 
 
 def test_a_root_that_is_busy_for_an_instant(ssb, program):
-    """Making the root read-only fails with EBUSY while a process writes to it. If it fails once, it
-    is tried again and the skill starts; if it always fails, the run ends with a message."""
+    """The kernel refuses to make the root read-only (EBUSY) while a process writes to it. If this
+    fails once, the product tries again and the skill starts. If it always fails, the run ends with
+    a message."""
     for nth in range(1, 80):
         r = run_with_wait(ssb, program, "mount_setattr", f"{nth}+", "EBUSY", INIT_WAITS)
         if "read-only: '/'" in r.errors:

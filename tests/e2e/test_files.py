@@ -223,7 +223,7 @@ def test_tmp_and_home_are_private(ssb):
     assert ssb.probe(code)["tmp"] == [name]
     for d in ("/tmp", "/var/tmp", ssb.home):
         assert not os.path.exists(f"{d}/{name}")
-    # No file of the first run is left.
+    # The second run sees only its own file: no file of the first run is left.
     assert ssb.probe(code)["tmp"] == [name]
 
 
@@ -436,7 +436,7 @@ def test_tilde_paths(ssb):
 
 
 def test_what_is_granted_in_run_is_nowhere_else(ssb):
-    """A grant to read shows its directory, and not the names of other grants."""
+    """A grant to read a directory of /run shows this directory, but not the other names in /run."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/run"))
     try:
         place.chmod(0o755)

@@ -153,15 +153,15 @@ def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
 
 
 def test_validate_takes_the_file_itself(user):
-    """validate gets the path of a file, as from an editor or a commit hook: it judges this file,
-    whatever other files are in the directory."""
+    """An editor or a commit hook gives `validate` the path of one file: `validate` judges this
+    file, whatever other files are in the directory."""
     top = place(user, "unquoted-colon", "greeter", "word-count")
     user.write(top / "unquoted-colon/skillsandbox.yaml", "skill: [")
     colon = user.ssb("validate", top / "unquoted-colon/SKILL.md").ok()
     assert "SKILL.md:3:22: warning: not valid YAML" in colon.errors, colon
     assert "valid" in user.ssb("validate", "SKILL.md", cwd=top / "word-count").ok().text
     assert user.ssb("validate", top / "greeter/manifest.yaml").ok().errors == ""
-    (top / "greeter/skill.py").unlink()  # now manifest.yaml is an ordinary manifest, and invalid
+    (top / "greeter/skill.py").unlink()  # makes manifest.yaml an ordinary, invalid manifest
     r = user.ssb("validate", top / "greeter/manifest.yaml")
     assert r.code == 1 and "entrypoint is missing" in r.errors, r
     out = user.mkdir("out")
@@ -220,7 +220,7 @@ def test_the_owners_sidecar(ssb):
         entrypoint: {command: python3, args: [sync.py]}
         """)
     for r in (ssb.run(top / "notes-sync", env=PLANTED), ssb.ssb("inspect", top / "notes-sync")):
-        assert "is used instead of your" in r.ok().text + r.errors, r  # a message says so
+        assert "is used instead of your" in r.ok().text + r.errors, r  # the sidecar is not used
     own_of_stranger = ssb.write(stranger / "skillsandbox.yaml", own.read_text())
     # The sidecar does not name this directory, so there is no message.
     assert "is used instead of your" not in ssb.run(stranger, env=PLANTED).ok().errors

@@ -39,7 +39,7 @@ def test_pause_stands_and_resume_goes(ssb, govern):
     skill, path = counting(ssb)
     g = govern(ssb, skill)
     wait_for(path.exists)
-    wait_for(lambda: grows(path, 0.1))  # control: it counts while it is not paused
+    wait_for(lambda: grows(path, 0.1))  # control: the skill counts while it is not paused
     for _ in range(2):
         g.say("pause")
         g.hear("stands")
@@ -529,9 +529,9 @@ def test_cpu_is_metered(ssb, govern, end):
 
 
 def test_cpu_of_children_without_a_wait(ssb, govern):
-    """The skill ignores SIGCHLD, so the kernel adds the CPU time of its children to no process: the
-    time is metered nevertheless. Each child waits until it was measured: without a control group,
-    the use of a process is known only while the process exists."""
+    """The skill ignores SIGCHLD, so the kernel does not add the CPU time of ended children to the
+    skill's. The time is metered nevertheless. Each child waits until it has been measured, because
+    without a control group the CPU time of a process can be read only while the process exists."""
     code = BURN.split("burn(0.5)")[0] + """
 import signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -595,8 +595,8 @@ def test_no_violation_no_message(ssb, govern):
 
 
 def test_a_run_without_a_governor_has_no_group_for_one(root):
-    """A run without a governor gets no control groups for freezer and CPU time: only governed runs
-    pay for them."""
+    """Only a governed run gets control groups for freezer and CPU time, because they make the start
+    slower."""
     since = time.time()
     skill = root.skill("print('up', flush=True)\ninput()")
     p = root.popen([root.binary, "run", skill], stdin=-1, stdout=-1)

@@ -104,8 +104,8 @@ def children(pid):
 
 
 def test_governor_that_does_not_listen_loses_nothing(net, govern):
-    """The governor is stopped: new connections of the skill wait. After it resumes, it gets all of
-    their events."""
+    """While the governor is stopped (SIGSTOP), new connections of the skill wait. After it resumes,
+    it gets the events of all of them."""
     code = GATE + MANY.replace("range(120)", "range(500)") + "print('made', flush=True)\n"
     skill, go = gated(net, code, [ECHO])
     g = govern(net.runner, *GRANT, skill)
@@ -191,7 +191,7 @@ def test_repeated_denials_arrive_while_it_runs(net, govern):
     """
     skill, go = gated(net, textwrap.dedent(code) + GATE, [ECHO])
     g = govern(net.runner, *GRANT, skill)
-    # Each getaddrinfo() asks for IPv4 and for IPv6.
+    # Each of the 30 getaddrinfo() calls asks twice: for IPv4 and for IPv6.
     g.reaches("violations", lambda _: sum(m["total"] for m in g.all("violations")) >= 60)
     live = sum(m["total"] for m in g.all("violations"))
     go()
@@ -225,7 +225,7 @@ def test_pause_keeps_a_connection(net, govern):
         g.drain()
         return g.all("used")[-1]["out"] if g.all("used") else 0
 
-    def stands():  # after a pause, data that was on its way still arrives for a moment
+    def stands():  # data that was on its way when the pause began still arrives for a moment
         before = out()
         time.sleep(0.5)
         return out() == before

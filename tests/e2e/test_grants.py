@@ -12,7 +12,7 @@ import pytest
 
 from harness import SECRET, ends_within, execute
 
-# Tries every way to make a name in a directory, or to change it.
+# Tries every way to make or change a name in the directory $D.
 TAKE = """
 import json, os
 d = os.environ['D']
@@ -159,8 +159,9 @@ def test_held_settings_are_json(ssb):
 
 
 def test_placeholder_that_another_run_is_about_to_fill(ssb):
-    """Another run has made a placeholder and not filled it yet: this run must lock it, too.
-    Otherwise the other run would remove it at its end, and the skill could use the name."""
+    """Another run has made a placeholder, but has not filled it yet: this run must lock the
+    placeholder, too. Otherwise the other run would remove it at its end, and this run's skill could
+    use the name."""
     d = ssb.mkdir("d")
     half = ssb.write(d / ".envrc", "", 0o1400)
     with ssb.popen([ssb.binary, "run", "-w", d, "--", "sh", "-c", "echo up; read x"],
@@ -286,8 +287,8 @@ def test_overlapping_runs_share_the_protection(ssb):
 
 
 def test_run_begins_while_another_removes_its_names(ssb):
-    """While a run begins, another run has locked its own placeholder and removes it: the new run
-    waits, and then makes a new placeholder."""
+    """A run begins while another run, which is ending, holds the lock on its placeholder to remove
+    it: the new run waits, and then makes a new placeholder."""
     d = ssb.mkdir("shared")
     look = ["--", "sh", "-c", f"stat -c %a:%s {d}/.envrc; {{ echo evil > {d}/.envrc; }} 2>&-; "
             f"test -e {d}/.envrc && echo held"]
@@ -430,8 +431,8 @@ def test_git_does_not_see_the_placeholders(ssb):
 
 
 def test_the_way_to_a_grant_stays(ssb):
-    """A skill cannot rename or remove a directory above a grant: the grant would get another path,
-    also in the trace."""
+    """A skill cannot rename or remove a directory above a grant. Otherwise the grant would get
+    another path, also in the trace."""
     project = ssb.home / "src/deep/proj"
     ssb.write(project / "file", "text")
     code = f"""
@@ -461,8 +462,9 @@ def test_the_way_to_a_grant_stays(ssb):
 
 @pytest.mark.parametrize("flag", ["-w", "-r"])
 def test_the_way_to_a_grant_in_a_grant_stays(ssb, flag):
-    """A grant lies in a writable grant: the skill cannot rename a directory between them. Otherwise
-    it could make the inner grant's read-only files and protected names anew on the host."""
+    """An inner grant lies in a writable outer grant: the skill cannot rename a directory between
+    the two. Otherwise it could make new files on the host, at the paths of the inner grant's
+    read-only files and protected names."""
     outer, _, _, inner = map(ssb.mkdir, ("p", "p/a", "p/a/b", "p/a/b/c"))
     ssb.write(inner / "file", "text")
     before = tree(outer)
@@ -556,7 +558,7 @@ def reach(ssb, make, replace, flags=None, **fields):
                      **fields)
 
 
-# Name: (symlinks, the names that must be protected). W is the directory with the grants a and b.
+# name: (symlinks, the names that must be protected). The grants a and b are in the directory W.
 LEADS = {
     "into a grant that comes later": ({"a/.git": "../b/store"}, ["b/store", "b/store/hooks"]),
     "by links in the grants": ({"a/.claude": "mid", "a/mid": "../b/turn", "b/turn": "store"},

@@ -7,7 +7,7 @@ from test_mounts import in_namespace, run_there
 
 pytestmark = pytest.mark.usefixtures("host_mounts")
 
-# Name: (mount commands, path of the secret, requests that would show it). {h} is the home.
+# name: (mount commands, path of the secret, requests that would show the secret). {h} is the home.
 MOUNTED = {
     "directory": ("mount --bind {h}/persist/foo {h}/.config/foo", "persist/foo/key",
                   ["persist/foo", "persist", "persist/foo/key"]),
@@ -55,8 +55,8 @@ def test_what_is_mounted_on_a_hidden_name(ssb, case):
 
 
 def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
-    """A mount shows an approved skill at another path: the run there is refused, so a declined item
-    is not granted."""
+    """A mount shows an approved skill at a second path. A run by that path is refused: otherwise
+    the skill could get an item that the owner has declined."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     d = ssb.skill(f"print(open({str(secret)!r}).read())", read=["~/proj"])
     ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
@@ -70,8 +70,8 @@ def test_an_approved_skill_that_is_mounted_elsewhere(ssb):
 
 
 def test_mounts_on_other_names_of_the_home(ssb):
-    """The control: a mount on a name that is not hidden, or a mount of / on a hidden name, hides
-    nothing."""
+    """The control: a mount on a name that is not hidden, or a mount of / on a hidden name, makes
+    nothing else hidden."""
     prepare(ssb)
     key = ssb.home / "persist/foo/key"
     script = f"mount --bind {ssb.home}/persist/foo {ssb.home}/x\nmount --bind / {ssb.home}/.zzz"

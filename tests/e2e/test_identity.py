@@ -117,8 +117,8 @@ def test_kill_0_does_not_reach_the_caller(ssb):
     skill = ssb.skill("import os, signal; os.kill(0, signal.SIGKILL)")
     r = ssb.as_caller(["sh", "-c", '"$0" run "$1"; echo "survived $?"', ssb.binary, skill])
     assert r.ok().text.strip() == "survived 137"
-    # In the control the outer shell is PID 1, which a signal from its own namespace cannot kill.
-    # The inner shell is killed.
+    # The control: the signal kills the inner shell. The outer shell is PID 1, which no signal from
+    # its own namespace kills.
     bare = ssb.bare(["sh", "-c", "sh -c \"/usr/bin/python3 -c 'import os; os.kill(0, 9)'; "
                      "echo survived\"; true"])
     assert b"survived" not in bare.out

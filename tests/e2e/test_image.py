@@ -41,7 +41,8 @@ MORE_FDS = "import os, sys\n" \
 
 
 def test_image_whatever_the_caller_has_open(ssb):
-    """The image reader's two fds work, whichever fds the caller has open."""
+    """The process that reads the image gets two fds with fixed numbers: this works, whichever fds
+    the caller has open."""
     for n in range(7):
         image = layout(ssb, oci.layer(oci.member(f"n{n}", value=b"x")))
         r = ssb.as_caller([PYTHON, "-c", MORE_FDS, str(n), ssb.binary, "run", "--image", image,
@@ -58,10 +59,10 @@ def test_rootfs_is_the_system(ssb, root_fs):
     (root_fs / "etc/release").write_text("image 1\n", encoding="utf-8")
     (root_fs / "var/tmp").mkdir(parents=True)
     (root_fs / "var/tmp/no").touch()
-    (root_fs / "proc").symlink_to("/app")       # could redirect the mount of /proc
+    (root_fs / "proc").symlink_to("/app")       # attack: redirect the mount of /proc
     (root_fs / "tmp").symlink_to("/app")
     os.mkfifo(root_fs / "fifo")
-    grant = ssb.mkdir("srv-like")               # below, the image gets the same parent directory
+    grant = ssb.mkdir("srv-like")               # its parent is made in the image, too
     ssb.write(grant / "g", "granted\n")
     pathlib.Path(str(root_fs) + str(grant.parent)).mkdir(parents=True)
     r = ssb.run("--rootfs", root_fs, "--read", grant, "--", "sh", "-c", SEES + f"""
@@ -210,7 +211,8 @@ def test_damaged_layouts(user):
 
 
 def test_unpacking_that_was_killed(user):
-    """The next unpacking removes what a killed one left, and never takes it for an image."""
+    """A process was killed while it unpacked an image. The next run that unpacks removes the files,
+    and never takes them for an image."""
     where = layout(user)
     left = user.state / "skillsandbox/images/.new-of-a-crash/deep"
     user.write(left / "file", "x")
@@ -226,7 +228,7 @@ def test_image_or_rootfs(user):
 
 @pytest.fixture
 def elsewhere(ssb):
-    """A directory outside the directories of the caller."""
+    """A directory outside the test's base directory, as a place for a grant."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="ssb-e2e-", dir="/opt"))
     place.chmod(0o755)
     yield ssb.own(place)
@@ -246,7 +248,7 @@ def test_no_symlink_of_a_root_file_system_is_on_the_way_to_a_grant(ssb, root_fs,
         assert r.code == 125 and "symlink" in r.errors and "/opt" in r.errors, (to, r)
         (root_fs / "opt").unlink()
     (root_fs / "opt").mkdir()
-    # Now the grant's own name is the symlink.
+    # Now the last name of the grant's path is the symlink.
     (root_fs / "opt" / elsewhere.name).symlink_to(f"../..{bait}")
     assert ssb.run(*words).code == 125 and not list(bait.iterdir())
     (root_fs / "opt" / elsewhere.name).unlink()

@@ -54,7 +54,8 @@ def test_init_cannot_be_touched(ssb, profile):
             if x["kind"] == "syscall_blocked" and "data" in x}
     assert {"prlimit64", "setpriority", "ioprio_set", "sched_setaffinity", "sched_setscheduler",
             "sched_setparam", "sched_setattr"} <= told
-    # The control is PID 1 of its namespace and calls these on itself, so only it can be changed.
+    # The control: as PID 1 of a new namespace, the same code makes the calls on itself, and all
+    # succeed.
     control = ssb.bare_probe(TOUCH)
     assert set(control.values()) == {"ok"}, control
 
@@ -72,7 +73,7 @@ def test_init_without_namespaces(user):
 
 
 def test_its_own_processes_are_the_skills(ssb):
-    """The calls that are refused for init work on the skill's own child."""
+    """The control: the calls that are refused for init work on the skill's own child."""
     code = """
     import json, os, resource, signal
     pid = os.fork()
@@ -179,7 +180,8 @@ print(json.dumps(seen))
 def test_init_cannot_be_looked_into(ssb, profile):
     seen = ssb.probe(LOOK, flags=("--profile", profile))
     assert len(seen) > 20 and "ok" not in seen.values(), seen
-    # Control: PID 1 of a namespace may do some of these to itself.
+    # Control: as PID 1 of a new namespace, the same code looks at itself, and some of the ways
+    # work.
     control = ssb.bare_probe(LOOK)
     assert {"timerslack_ns", "coredump_filter", "comm", "clear_refs"} <= {
         name for name, came in control.items() if came == "ok"}, control

@@ -25,7 +25,7 @@ def manifest_of(d):
 
 
 def declared(text):
-    """The text without comments."""
+    """The manifest's text without comments: what it really asks for."""
     return "\n".join(line for line in (re.sub(r"(^|\s)#.*", "", x) for x in text.splitlines())
                      if line.strip())
 
@@ -57,8 +57,8 @@ def test_weather_in_three_commands(net):
 
 
 def test_the_same_again_changes_nothing(user):
-    """A variable that is declared but not used this time stays in the manifest. If only its comment
-    would change, the file is not written again."""
+    """A variable that is declared but not used in this run stays in the manifest. If only the
+    variable's comment would change, the file is not written again."""
     d = bare_skill(user, "import os\nprint(os.environ.get('TOWN_KEY'))")
     user.write(d / "SKILL.md", "---\nname: t\nmetadata: {openclaw: {primaryEnv: TOWN_KEY}}\n---\n")
     user.ssb("learn", d, "--", "main.py").ok()
@@ -162,7 +162,8 @@ def test_it_sees_decoys_and_nothing_leaves(net):
     assert "api.example.test" in asked and "[7002]" in asked and str(out) in asked
     assert str(notes) in asked
     assert ".ssh" in text and ".aws" in text and ".ssh" not in asked and ".aws" not in asked
-    # The request to evil.test had a planted key in clear, so this host is not proposed either.
+    # The skill sent a decoy key to evil.test without encryption, so learn does not propose this
+    # host, either.
     assert "evil.test" in text and "evil.test" not in asked
     ssb.ssb("validate", d).ok()
     for record in (ssb.state / "skillsandbox/runs").glob("*/trace.jsonl"):
@@ -180,8 +181,8 @@ for host in sys.argv[1:]:
 
 
 def test_connect_reaches_public_hosts_alone(user, outside):
-    """Without --connect nothing leaves. With it the skill reaches the public host, but not the
-    private address."""
+    """Without --connect nothing leaves the sandbox. With --connect the skill reaches the public
+    host, but not the private address."""
     net, ssb = Net(user, outside), user
     d = bare_skill(ssb, FETCH)
     words = ("--", "main.py", "api.openweathermap.org", "private.example.test")

@@ -122,7 +122,8 @@ def test_file_capabilities(ssb):
 
 PROTECTED = [".git/hooks/post-commit", ".git/config", ".envrc", ".vscode/tasks.json",
              ".claude/settings.json", ".mcp.json", "CLAUDE.md"]
-# Shells read these only in a home directory. Elsewhere they are protected only if they exist.
+# Shells read these files only in a home directory. In other directories they are protected only if
+# they exist.
 SHELL_FILES = [".bashrc", ".profile"]
 WRITE_FILES = """
 import json, os
@@ -222,8 +223,8 @@ def test_protected_place_granted_by_name(ssb):
 
 
 def test_protected_file_granted_by_name_is_made(ssb):
-    """The remedy for a denied write to a protected file works: the file is made, empty, and not as
-    a directory."""
+    """The remedy for a denied write to a protected file works: a run with this --write makes an
+    empty file, and not a directory."""
     d = repository(ssb)
     ssb.run("-w", d, "--", "sh", "-c", f"echo x > {d}/.envrc")
     (tried,) = [e["data"] for e in ssb.last_trace()["policy_violations"]]
@@ -263,8 +264,8 @@ def test_links_in_a_protected_directory(ssb, hooks):
     (grants[0] / hooks / "post-merge").symlink_to(grants[0] / "scripts/later")
     later = grants[0] / "scripts/later"
     make = ["--", "sh", "-c", f"echo evil > {later}"]
-    # In the second turn the hooks are granted read-only. git on the host still runs the files to
-    # which they lead, so these files stay protected.
+    # In the second turn the hooks are granted read-only. They are symlinks, and git on the host
+    # still executes their targets, so the targets stay protected.
     for flags in ([], ["-r", grants[0] / hooks] if hooks == ".git/hooks" else []):
         r = ssb.run("-w", grants[0], *flags, *make)
         assert r.code != 0 and str(later) in r.errors and not later.exists(), r

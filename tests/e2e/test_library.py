@@ -175,8 +175,8 @@ int main(int argc, char **argv)
 
 
 def test_denials_of_a_run(ssb):
-    """The list of denials is complete, or says that it is not. If the record is of another run or
-    cannot be read, the call fails."""
+    """The list of denials that the library returns is complete, or says that it is not. If the
+    record belongs to another run or cannot be read, the call fails."""
     tries = "cat ~/.ssh/id_rsa ~/.ssh/id_rsa; exit 0"
     out = ssb.as_caller([host(ssb, DENIALS), "sh", "-c", tries], timeout=60).ok().text
     lines = out.splitlines()
@@ -329,14 +329,15 @@ int main(int argc, char **argv)
 
 
 def test_host_whose_files_may_not_grow(ssb):
-    """The record cannot be written: the run fails with an error, and the host process continues."""
+    """The record cannot be written: the run fails with an error, and the host program continues."""
     r = ssb.as_caller([host(ssb, BOUNDED), "true"], timeout=60)
     first, then = r.ok().text.splitlines()
     assert first.startswith("planned 0, bounded -1, ") and "File too large" in first, first
     assert then == "then 0"
 
 
-# The counter is in shared memory, so it counts the handler's runs in every process.
+# The counter is in shared memory, so it counts how often the handler is called in all processes
+# together.
 HANDLES = r"""
 #include <signal.h>
 #include <skillsandbox.h>
@@ -388,14 +389,14 @@ int main(int argc, char **argv)
 
 
 def test_handlers_of_the_host_are_its_own(ssb):
-    """A signal to the host's process group also reaches init and the egress process: only the host
-    itself runs its handler."""
+    """A signal to the host program's process group also reaches init and the egress process. They
+    must not call the host program's signal handler."""
     r = ssb.as_caller([host(ssb, HANDLES), "sh", "-c", "sleep 1.5; exit 7"], timeout=60)
     assert r.text == "exit 7, 1 hits, 0 violations\n", repr(r)
 
 
-# A host that reaps every child that ends, as servers do, and starts a process that gets the same
-# pid.
+# A host program that reaps every child that ends, as servers do, and then starts a process that
+# gets the pid of the reaped child.
 REAPS = r"""
 #define _GNU_SOURCE
 #include <errno.h>

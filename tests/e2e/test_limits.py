@@ -67,8 +67,9 @@ def test_memory_limit_covers_all_processes(ssb):
     assert time.monotonic() - start < 60
 
 
-# A parent with data and forked workers that read it, as in multiprocessing, web servers and data
-# loaders. The sum of their resident sizes is sixteen times the memory in use.
+# A parent that has data, and forked workers that read it, as in multiprocessing, web servers and
+# data loaders. They share the pages, so the sum of their resident sizes is sixteen times the memory
+# in use.
 POOL = """
 import mmap, os, time
 data = mmap.mmap(-1, %(parent)d << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -96,7 +97,8 @@ def test_memory_shared_by_fork_counts_once(ssb):
     pool = {"parent": 130, "workers": 16, "written": 2, "rest": 2}
     r = ssb.inside(POOL % pool, resources={"memory_mb": 512}, timeout=90).ok()
     assert r.text.strip() == "all lived"
-    # The control: the same pool, but each worker writes to its own copies.
+    # The control: the same pool of workers, but each worker writes to the data, so it gets its own
+    # copies.
     pool.update(written=60, rest=60)
     r = ssb.inside(POOL % pool, resources={"memory_mb": 512}, timeout=90)
     assert r.code == 137, repr(r)
@@ -123,8 +125,8 @@ def test_memory_limit_counts_what_is_no_process(ssb, where):
 
 
 def test_memory_limit_counts_page_tables(ssb):
-    """Reads one byte in the range of each page table. Only the shared zero page is mapped, so the
-    page tables alone must exceed the limit."""
+    """Reads one byte in the range of each page table. Only the shared zero page gets mapped, which
+    uses no memory, so it is the page tables that exceed the limit."""
     code = """
     import mmap, time
     step = 2 << 20
@@ -264,7 +266,7 @@ def test_a_caller_with_less_priority(ssb):
     """A caller with a high nice value cannot give its skill a lower one: the run works and keeps
     the caller's value."""
     code = "import json, os; print(json.dumps(os.nice(0)))"
-    low = max(15, os.nice(0))  # the tests themselves may run with a nice value
+    low = max(15, os.nice(0))  # the nice value of this process may not be 0
     more = str(low - os.nice(0))
     r = ssb.as_caller(["nice", "-n", more, ssb.binary, "run", ssb.skill(code)]).ok()
     assert r.json() == low
@@ -288,7 +290,8 @@ def test_a_caller_in_realtime(ssb):
     assert r.ok().json() == [os.SCHED_OTHER, [0, 0], [0, 0]]
 
 
-# Raises the caller's priority in every way that is inherited, then starts the program.
+# Gives this process every kind of advantage that a child inherits, then becomes the program in its
+# arguments.
 RAISED = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -329,8 +332,8 @@ def has_capability(number):
 
 
 def test_a_caller_of_importance(ssb):
-    """The skill does not inherit what favours its caller: nice value, I/O class, personality, timer
-    slack, and (only if the tests have CAP_SYS_RESOURCE, as in tests/vm) the OOM score."""
+    """The skill does not inherit the advantages of its caller: nice value, I/O class, personality,
+    timer slack, and (only if the tests have CAP_SYS_RESOURCE, as in tests/vm) the OOM score."""
     oom = has_capability(24)
     raised = [harness.PYTHON, "-c", RAISED, "oom" if oom else "", *ssb.identity()]
     skill = ssb.skill(IMPORTANCE, resources={"cpu_shares": 1024})
@@ -508,5 +511,5 @@ def test_cpu_shares_weigh(ssb):
 
     seen = []
     while len(seen) < 4 and not any(heavy > 2 * light for heavy, light in seen):
-        seen.append(times())  # one of the two may have started late
+        seen.append(times())  # one of the two may have started late: try again
     assert seen[-1][0] > 2 * seen[-1][1], seen

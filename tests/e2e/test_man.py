@@ -48,8 +48,8 @@ def test_every_manifest_field_is_in_the_manual():
 
 
 def examples(page):
-    """Pairs of a command and its expected output, from the literal blocks. "$ " begins a
-    command."""
+    """Yields each command of the literal blocks with its expected output. A line that begins with
+    "$ " is a command."""
     found = []
     for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (MAN / page).read_text(),
                             re.M | re.S):

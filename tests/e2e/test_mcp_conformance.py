@@ -11,8 +11,8 @@ import pytest
 from mcp_npm import (LEGACY, MISSING, MODERN, NODE, Suite, fixture, once_more, requirements,
                      troubles)
 
-# Scenarios that are not required and do not pass, with the reason. A scenario that passes must be
-# removed from this table.
+# Scenario -> the reason why it does not pass. These scenarios are not required. A scenario that
+# passes must be removed from this table.
 EXCEPTIONS = {
     (MODERN, "tasks-status-notifications"):
         "the suite itself skips it",
@@ -37,7 +37,8 @@ def results(tmp_path_factory):
 
 
 def test_lists_are_there(results):
-    """The suite is installed, and its lists are as long as when its version was pinned."""
+    """The suite is installed, and its lists of scenarios are as long as when we pinned its
+    version."""
     assert [len([s for r, s in REQUIRED if r == era]) for era in (LEGACY, MODERN)] == [30, 37]
     assert all(results.values())
 
@@ -52,8 +53,8 @@ def test_required(results, revision, scenario):
 
 @pytest.mark.parametrize("revision,scenario", FURTHER)
 def test_further(results, revision, scenario):
-    """Extensions, and scenarios that were added to the suite later: each passes, or has an
-    exception."""
+    """Scenarios that are not required (extensions, and scenarios newer than the revision): each
+    passes, or is in EXCEPTIONS."""
     checks = results[revision].get(scenario)
     assert checks, f"{scenario} did not run"
     bad = troubles(checks) or (

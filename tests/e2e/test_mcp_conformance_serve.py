@@ -1,5 +1,5 @@
-"""Runs the official conformance suite of MCP against `skillsandbox serve`: the scenarios that need
-none of the suite's own tools, prompts and resources, and those of the skills extension."""
+"""Runs the official conformance suite of MCP against `skillsandbox serve`: those scenarios that do
+not need the suite's own tools, prompts or resources, and the scenarios of the skills extension."""
 import contextlib
 import secrets
 

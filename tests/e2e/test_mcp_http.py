@@ -14,7 +14,7 @@ CAP = 4 << 20
 
 @pytest.fixture(scope="module")
 def server():
-    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
+    """The server of the sanitizer build: its answers are the same, and it reports memory errors."""
     with http_server(BUILDS["asan"]) as h:
         yield h
 
@@ -99,8 +99,8 @@ def test_refused(server, fields, status):
     body = PING if method == "POST" else None
     usual = modern_fields(PING) if method == "POST" else {}
     with server.client() as c:
-        # The server limits how often a wrong token may come, and other tests send wrong tokens,
-        # too. So the request is repeated until it gets the status.
+        # The server examines only some wrong tokens per second, and other tests send wrong tokens,
+        # too. So the request is repeated until it gets the expected status.
         assert eventually(lambda: _status(server, method, body, usual, fields) == status), (
             _status(server, method, body, usual, fields))
         assert c.ask(body=PING, **modern_fields(PING))[0] == 200  # other requests are not affected
@@ -188,7 +188,7 @@ def test_bodies_are_capped(server):
         assert c.ask(body=sized(CAP + 1), **fields)[0] == 413
     with server.client() as c:
         assert c.ask(body=chunks(sized(CAP + 1)), Transfer_Encoding="chunked", **fields)[0] == 413
-    with server.client() as c:  # announced, but not sent
+    with server.client() as c:  # the length is announced; no body is sent
         assert c.ask(Content_Length=1 << 50, **fields)[0] == 413
 
 
@@ -253,7 +253,8 @@ def test_names_that_no_header_can_hold(server):
     message = call(5, "wörld", modern=True)
     coded = f"=?base64?{base64.b64encode('wörld'.encode()).decode()}?="
     status, _, answer = server.once(body=message, **dict(modern_fields(message), Mcp_Name=coded))
-    # The error says that there is no such tool: the server found the two names equal.
+    # The error says that there is no such tool. So the server has decoded the name in the header
+    # and found it equal to the name in the body.
     assert answer["error"]["code"] == -32602, (status, answer)
 
 

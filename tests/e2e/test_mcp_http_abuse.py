@@ -19,21 +19,22 @@ LIST = request("p", "tools/list", modern=True)
 
 @pytest.fixture
 def server():
-    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
+    """The server of the sanitizer build: its answers are the same, and it reports memory errors."""
     with http_server(BUILDS["asan"], hurry=20) as h:
         yield h
 
 
 @pytest.fixture
 def normal():
-    """A server without sanitizers, which need more memory, and with short time limits."""
+    """A server with short time limits, built without sanitizers, because these need more memory."""
     with http_server(BUILDS["normal"], hurry=20) as h:
         yield h
 
 
 @pytest.fixture
 def patient(request):
-    """With the usual long time limits, so that a client which pauses for a moment exceeds none."""
+    """A server with the usual, long time limits: a client that pauses for a moment does not exceed
+    them."""
     with http_server(BUILDS[getattr(request, "param", "asan")]) as h:
         yield h
 
@@ -62,7 +63,8 @@ def messages_of(response, n):
 
 
 def status_of(client):
-    """The status of the server's answer; None if the server closed the connection without one."""
+    """The status of the server's answer; None if the server closed the connection without an
+    answer."""
     client.socket.settimeout(10)
     try:
         return client.answer().status
@@ -83,7 +85,7 @@ def test_slow_requests_run_out_of_time(server, what):
         c.close()
     with c:
         assert quick(server)
-        while time.monotonic() - start < 20:  # single bytes do not extend the time
+        while time.monotonic() - start < 20:  # sends single bytes, which must not extend the limit
             try:
                 c.raw(b"a" if what != "nothing" else b"")
                 if c.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) is not None:
@@ -104,7 +106,7 @@ def test_a_second_request_has_no_more_time(server):
             start = time.monotonic()
             assert c.raw(b"POST /mcp HT").answer().status == 408
             took.append(time.monotonic() - start)
-    assert min(took) < 2, took  # the time limit for a head, not the 3 s for an idle connection
+    assert min(took) < 2, took  # limit for a head, not that for an idle connection (3 s)
 
 
 def test_many_slow_clients_block_no_other(server):
@@ -133,7 +135,7 @@ def test_busy_connections_are_not_taken_away(patient):
     message = call(1, "sleep", modern=True, ms=8000)
     busy = [patient.client().send(body=message, **modern_fields(message))
             for _ in range(CONNECTIONS)]
-    assert eventually(patient.rests)  # all connections are in use, so no call can ask for this
+    assert eventually(patient.rests)  # not asked by a tool call: no connection is free for one
     with patient.client() as c:
         c.send(body=LIST, **modern_fields(LIST))
         assert status_of(c) in (503, None)
@@ -170,12 +172,12 @@ def begun(server, size):
 
 
 def test_bodies_that_come_in_are_bounded_and_service_returns():
-    """Request bodies may take 64 MiB in total. Clients past that get 503; when the others
-    disconnect, requests are served again."""
+    """All request bodies together may take 64 MiB. A client that would exceed this limit gets 503.
+    When other clients disconnect, requests are served again."""
     with http_server(BUILDS["normal"]) as h:
         for _ in range(3):
             held = [begun(h, 4 << 20) for _ in range(16)]  # 16 bytes of the 64 MiB are left
-            assert eventually(h.rests)  # the server has received all of them
+            assert eventually(h.rests)  # the server has received all requests
             for c in held:
                 c.socket.setblocking(False)
                 with pytest.raises(BlockingIOError):
@@ -191,8 +193,8 @@ def test_bodies_that_come_in_are_bounded_and_service_returns():
 
 @MEASURED
 def test_what_one_client_has_under_way_is_not_anothers(patient):
-    """The limits of one stdio client do not apply to the sum of all HTTP clients: 40 subscriptions
-    and 20 large calls work at the same time."""
+    """The limits that one client over stdio has do not apply to all HTTP clients together: 40
+    subscriptions and 20 large calls work at the same time."""
     listen = request("l", "subscriptions/listen",
                      {"notifications": {"toolsListChanged": True}}, modern=True)
     ears = [patient.client().send(body=listen, **modern_fields(listen)) for _ in range(40)]
@@ -299,7 +301,7 @@ def test_half_open_streams(server):
 
 
 def broken(rng, port, fields):
-    """A request with random errors in it, or only a part of one."""
+    """Returns a request with random errors in it, or only a part of a request."""
     body = json.dumps(rng.choice([LIST, initialize(), call(1, "echo", text="x"), [], 5])).encode()
     whole = bytearray(head(port, rng.choice(["POST", "GET", "DELETE", "PATCH"]),
                            Content_Length=len(body) + rng.choice([0, 0, -3, 5]), **fields) + body)

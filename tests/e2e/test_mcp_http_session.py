@@ -12,7 +12,7 @@ PING = request("p", "tools/list", modern=True)
 
 @pytest.fixture(scope="module")
 def server():
-    """Built with the sanitizers: the answers are the same, and memory errors are reported."""
+    """The server of the sanitizer build: its answers are the same, and it reports memory errors."""
     with http_server(BUILDS["asan"]) as h:
         yield h
 
@@ -104,13 +104,13 @@ def test_a_broken_stream_is_resumed(server):
         c.send("GET", Last_Event_ID=seen[1][0], **fields)
         r = c.answer()
         rest = [e for e in events(r) if e[1]]
-    # The server sends the events after the given one again.
+    # The server sends again all events after the event with the id in Last-Event-ID.
     assert rest[:2] == [(n, d, None) for n, d, _ in seen[2:]]
     got = [json.loads(d) for _, d, _ in rest]
     assert got[-1]["id"] == 2 and "result" in got[-1]
     numbers = [m["params"]["progress"] for m in got[:-1]]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))  # without a gap
-    with server.client() as c:  # the stream has ended, and can be read again
+    with server.client() as c:  # the stream has ended, but its events can be read again
         c.send("GET", Last_Event_ID=rest[-2][0], **fields)
         assert [m["id"] for m in messages(c.answer())] == [2]
 
@@ -132,7 +132,7 @@ def test_a_server_that_hangs_up(server):
 
 def test_an_answer_that_could_not_be_kept():
     """The server keeps at most 64 MiB of unread answers, for all streams together. A client that
-    comes back for an answer that was not kept gets 404, instead of waiting for it without end."""
+    asks again for an answer that was not kept gets 404. Otherwise it would wait without end."""
     size = 15 << 20
     with http_server(BUILDS["normal"]) as h:
         sessions = [h.session() for _ in range(5)]
@@ -143,7 +143,7 @@ def test_an_answer_that_could_not_be_kept():
                 c.send(body=message, **fields)
                 last.append(next(events(c.answer()))[0])
         assert eventually(lambda: h.modern("count").endswith("asleep 0"))
-        for i, fields in enumerate(sessions[:4]):  # the control: these answers were kept
+        for i, fields in enumerate(sessions[:4]):  # the control: the first four answers were kept
             with h.client() as c:
                 c.send("GET", Last_Event_ID=last[i], **fields)
                 assert len(messages(c.answer())[-1]["result"]["content"][0]["text"]) == size
@@ -223,7 +223,7 @@ def test_news_wait_for_a_broken_stream(server):
         c.send("GET", Last_Event_ID=first, **fields)
         source = events(c.answer())
         assert json.loads(next(source)[1])["method"] == "notifications/tools/list_changed"
-        server.modern("news")  # the stream continues
+        server.modern("news")  # the next event arrives on the same stream
         assert json.loads(next(source)[1])["method"] == "notifications/tools/list_changed"
 
 

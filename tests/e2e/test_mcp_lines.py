@@ -23,7 +23,8 @@ def build(request):
 
 @pytest.fixture
 def normal():
-    """Without sanitizers, for tests that measure memory: a sanitizer needs more."""
+    """The build without sanitizers, for tests that measure memory: a sanitizer needs more
+    memory."""
     return BUILDS["normal"]
 
 
@@ -173,7 +174,7 @@ def test_too_many_answers_end_it(normal):
     # All requests go in one write, because the server may have ended before a second write.
     client.send(b"".join(harness.json.dumps(call(i, "sleep", ms=300, bytes=1 << 20)).encode()
                          + b"\n" for i in range(60)))
-    e.process.wait(20)  # by itself, although its input is open
+    e.process.wait(20)  # the server ends by itself, although its input is open
     assert e.process.returncode == 0
 
 

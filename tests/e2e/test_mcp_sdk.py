@@ -13,7 +13,7 @@ import harness
 from harness import SECRET
 from mcp_npm import LEGACY, MODERN, run_client, serve_http
 
-# name: SDK, era, transport, caller
+# name: (version of the SDK, era, transport, caller)
 WAYS = {
     "v1-stdio-user": (1, "legacy", "stdio", "user"),
     "v1-http-user": (1, "legacy", "http", "user"),
@@ -87,8 +87,8 @@ class Report:
 
 
 def structured(result):
-    """The structured part of a result. Its text part must not be empty and must have no control
-    characters except line feeds."""
+    """Returns the structured part of a result. The result's text must not be empty, and must have
+    no control characters except tab and line feed."""
     text = result["content"][0]["text"]
     assert text and not set(text) & set(map(chr, [*range(9), *range(11, 32), 127])), repr(text)
     return result["structuredContent"]
@@ -173,7 +173,7 @@ def test_tool_errors(report, step, word):
 def test_protocol_errors(report, step, codes):
     code = report.refused(step)["code"]
     if (report.era, report.transport, step) == ("modern", "http", "unknown_method"):
-        # Here the server must answer 404, and this client reports nothing else about it.
+        # Here the server must answer 404. This client reports a 404 only by this code.
         codes = ["CLIENT_HTTP_NOT_IMPLEMENTED"]
     assert code in codes
 

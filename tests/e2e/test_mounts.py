@@ -54,8 +54,8 @@ def test_kernel_files_that_are_bound_beneath_a_grant(ssb, access):
 
 
 def test_repository_on_a_mount_beneath_a_grant(ssb):
-    """A repository on another mount beneath a writable grant is not searched for, so its hooks are
-    writable: a warning says so."""
+    """Repositories are not searched for on other mounts beneath a writable grant. The hooks of one
+    there are writable, and a warning says so."""
     d, below, other = ssb.mkdir("d"), ssb.mkdir("d/below"), ssb.mkdir("other")
     ssb.mkdir("other/repo/.git/hooks")
     hook = below / "repo/.git/hooks/pre-commit"
@@ -178,8 +178,8 @@ def test_mounts_do_not_cross_the_border(ssb, access):
     assert seen["code"] == 0
 
 
-# Mounts a file over a part of every mounted proc, also of those that other tests have mounted: as
-# long as one of them is whole, the kernel lets a user mount another proc.
+# Mounts a file over a part of every mounted proc, also of those that other tests have mounted. As
+# long as nothing is mounted over one of them, the kernel lets a user mount a new proc.
 MASK = ("for p in $(awk '$3 == \"proc\" { print $2 }' /proc/mounts); do "
         "mount --bind /dev/null \"$p/version\"; done")
 
@@ -235,15 +235,15 @@ def test_mounts_are_lost(user):
 
 
 def test_other_layers_are_not_given_up_with_it(user):
-    """Only the layer that --best-effort names may be missing: if another one fails, the run
+    """Only the layer that --best-effort names may be missing: if another layer fails, the run
     stops."""
     r = run_there(user, MASK, "--best-effort", "caps", "--", "echo", "started")
     assert r.code == 125 and b"started" not in r.out
 
 
 def test_private_keys_of_the_host(ssb):
-    """A private key of the host that every user can read, as after a careless chmod: the sandbox
-    shows the certificates, not the key."""
+    """The host's private key can be read by every user, as after a careless chmod: the sandbox
+    shows the certificates, but not this key."""
     plant = "mount -t tmpfs -o mode=0755 none /etc/ssl/private; " \
             f"echo {SECRET} > /etc/ssl/private/host.key; chmod 0644 /etc/ssl/private/host.key"
     look = ["sh", "-c", "cat /etc/ssl/private/host.key; ls /etc/ssl; ls /etc/ssl/certs | head -3"]
@@ -256,9 +256,9 @@ def test_private_keys_of_the_host(ssb):
 
 
 def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
-    """The old root is at "/.." until it is unmounted: a skill whose working directory is a symlink
-    to /../PLACE must not start there. The system calls are delayed, so there is enough time for the
-    attack."""
+    """Until the old root is unmounted, it can be reached as "/..". A skill whose working directory
+    is a symlink to /../PLACE must not start in that place of the host. The system calls are
+    delayed, so there is enough time for the attack."""
     place = user.mkdir("place")
     skill = user.mkdir("skill")
     user.write(skill / "skillsandbox.yaml", f"""\
@@ -281,8 +281,9 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
 
 @pytest.mark.parametrize("how", ["command", "interpreter"])
 def test_program_is_no_way_by_an_open_file(ssb, how):
-    """Without Landlock, the program or interpreter of a skill is a path through /proc/self/fd: fds
-    of the process that becomes the skill must not lead to host programs that are not granted."""
+    """Without Landlock, a manifest names a path through /proc/self/fd as the skill's program or
+    interpreter. The fds of the process that becomes the skill must not lead to programs of the host
+    that are not granted."""
     d, skill = ssb.mkdir("d"), ssb.mkdir("skill")
     tool, by_command = ssb.base / "tool", how == "command"
     shutil.copy(shutil.which("echo"), tool)
@@ -357,8 +358,8 @@ def test_place_of_a_grant_is_not_made_by_a_symlink(user):
     user.as_caller(command).ok()    # control: without the symlink the run starts
 
 
-# A FUSE file system. It records each name that is looked up in it, and answers that the name does
-# not exist.
+# The server of a FUSE file system. It records each name that is looked up, and answers that the
+# name does not exist.
 FAR = """
 import ctypes, errno, os, struct, subprocess, sys, threading
 far, *command = sys.argv[1:]
@@ -403,8 +404,8 @@ LED_FAR = {
 
 @pytest.mark.parametrize("how", LED_FAR)
 def test_what_a_skill_leaves_leads_to_no_far_place(ssb, how):
-    """An earlier run left a link or a setting that leads to a FUSE file system. Its server may
-    never answer, so the next start must look up nothing there."""
+    """An earlier run left a symlink or a setting of git that leads to a FUSE file system. The file
+    system's server may never answer, so the next run must look up nothing in it."""
     d, far, sub = ssb.mkdir("d"), ssb.mkdir("far"), ssb.mkdir("d/sub")
     ssb.as_caller(["git", "init", "-q", sub]).ok()
     leave, name = (s.format(d=d, far=far) for s in LED_FAR[how])

@@ -61,7 +61,7 @@ def test_check_says_what_a_run_would_miss(ssb):
     ssb.run(skill, data / "b", env=env).ok()
     bad = ssb.ssb("check", skill, "--against", "last")
     assert bad.code == 1 and f"read {data}/b  (run " in bad.text, bad
-    # The control: a manifest that declares the file allows both runs. The answer is JSON.
+    # The control: a manifest that declares the file, too, would allow both runs.
     first, second = (run["run_id"] for run in ssb.ssb("audit", "list", "--json").json())
     wider = ssb.write(ssb.work / "wider.yaml", harness.manifest(
         read=[data / "a", data / "b"], allow=["TOWN_KEY"]))
@@ -101,7 +101,8 @@ def test_shrink_is_a_patch_that_applies(ssb):
     assert left == [f"read {data}/a", "environment TOWN_KEY"]
     again = ssb.ssb("shrink", skill).ok()
     assert again.text == "" and "all that it declares was used in 1 run" in again.errors
-    # The skill still does what it did, and can no longer read the other file.
+    # With the smaller manifest, the skill still reads the file that it needs, and can no longer
+    # read the other one.
     ssb.run(skill, data / "a").ok()
     assert "FileNotFoundError" in ssb.run(skill, data / "never").ok().text
 
@@ -125,7 +126,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     assert asked == ["connect to api.town.example", "environment PLACE_NAME",
                      "environment TOWN_KEY"]
     ssb.run(skill).ok()
-    # init replaces no file and does not write through a symlink.
+    # `init` replaces no file and does not write through a symlink.
     again = ssb.ssb("init", skill)
     assert again.code == 2 and "never replaced" in again.errors
     assert manifest.read_text() == text
@@ -170,8 +171,9 @@ HOSTILE = "\n      - /etc/shadow  # \x1b[2K\u202e\udcff"
 
 
 def test_records_that_lie(user):
-    """A record has file names and host names that a skill chose, and another record is forged:
-    names are shown escaped, a false line cannot appear, and the forged record is refused."""
+    """A record has file names and host names that a skill chose, and another record is forged.
+    Names are shown escaped, so they cannot look like lines of our output. The forged record is
+    refused."""
     skill, data = world(user)
     events = [("file_blocked", maker.attempt("open", "denied", f"{data}/x{HOSTILE}", True,
                                              mode="read", reason="outside_plan")),

@@ -1,8 +1,8 @@
 """The trace has every attempt of a program, and no others.
 
-Each case does a few things between two marks. The events between the marks must be equal to the
-expected ones. HOME, R (granted to read) and W (granted to write) are replaced in code and
-expectation.
+Each case does a few things between two marks (it tries to open /tmp/mark-begin and /tmp/mark-end).
+The events between the marks must be equal to the expected ones. HOME, R (granted to read) and W
+(granted to write) are replaced in code and expectation.
 """
 import collections
 import contextlib
@@ -65,7 +65,8 @@ def call(name, **more):
     return seen("syscall_blocked", name, "denied", None, True, **more)
 
 
-# name: (code, expectation[, flags]). Only the members that an expectation names are compared.
+# name: (code, expected events[, flags]). Only the members that an expected event names are
+# compared.
 CASES = {
     "open to read": ("attempt(os.open, R + '/file', os.O_RDONLY)", [read("R/file")]),
     "open what is missing in a grant": (
@@ -566,8 +567,8 @@ def test_levels(ssb):
 
 
 def test_racing_the_look_gains_nothing(ssb):
-    """One thread swaps the path while another opens it: whatever the record says, only files of the
-    plan are opened."""
+    """One thread changes the path in memory while another thread passes it to open(): whatever the
+    record says, only files that the plan allows are opened."""
     code = """
     import ctypes, os, threading, time
     good, bad = b'/usr/bin/env', os.path.expanduser('~/.ssh/id_ed25519').encode()
@@ -594,7 +595,7 @@ def test_racing_the_look_gains_nothing(ssb):
     """
     assert ssb.inside(code).ok().text.split() == ["True", "0"]
     secret = (ssb.home / ".ssh/id_ed25519").read_bytes()
-    assert secret[:4] != b"\x7fELF"  # the control: the key exists outside
+    assert secret[:4] != b"\x7fELF"  # the control: the key exists outside the sandbox
 
 
 def test_a_dying_target_stops_nothing(ssb):
@@ -629,8 +630,8 @@ def test_a_socket_that_lingers_delays_no_process(ssb, programs):
 
 
 def test_a_path_that_only_the_kernel_can_read(ssb):
-    """The path is in memory that can be executed but not read (if the machine has that): the call
-    is denied and recorded."""
+    """The path is in memory that can be executed but not read (on machines that have such memory):
+    the call is denied and recorded."""
     code = """
     import ctypes, mmap, os
     libc = ctypes.CDLL(None, use_errno=True)
@@ -712,8 +713,8 @@ def test_long_paths_cost_little(ssb):
                  'l/' * 2000, './' * 2000 + 'x', 'm/' * 38 + 'x'):
         print(min(took(path) for i in range(50)))
     """
-    # Each line is the minimum for one path, because other work on the machine makes some opens
-    # slower.
+    # Each line is the shortest of 50 times for one path, because other work on the machine makes
+    # some opens slower.
     took = [float(line) for line in ssb.inside(code).ok().text.splitlines()]
     assert len(took) == 7 and max(took) < 0.005, took
 
@@ -849,7 +850,7 @@ CHANGES = {
 @pytest.mark.parametrize("granted", ["--read", "--write"])
 @pytest.mark.parametrize("code", CHANGES.values(), ids=CHANGES)
 def test_remedy_of_a_refused_change_is_one(ssb, code, granted):
-    """With the remedy that `why` gives, the same program works."""
+    """`why` gives a remedy for a denied change; with the remedy, the same program works."""
     def directory(name):
         d = ssb.mkdir(name)
         hooks = ssb.mkdir(f"{name}/.git/hooks")
@@ -878,8 +879,8 @@ SPECIAL = {
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_special_files_that_would_stay(ssb, kind):
-    """Landlock denies a special file in a writable grant, and the record says so. In a private
-    place it is made."""
+    """Landlock denies making a special file (a device, FIFO or socket) in a writable grant, and the
+    record says so. In a private place it is made."""
     d = ssb.mkdir("d")
     op, code = SPECIAL[kind]
     flags = ["--unix-sockets"] if op == "bind" else []
@@ -896,8 +897,8 @@ def test_special_files_that_would_stay(ssb, kind):
             for e in told] == [("file_blocked", str(d / "f"), "denied", "special_file"),
                                ("file_write", private, "asked", None)]
     assert ssb.last_trace()["policy_violations"] == told[:1]
-    # If a grant lies beneath a private directory, special files are denied in this directory, too:
-    # they could be moved into the grant.
+    # If a grant lies beneath a private directory (here the home), special files are denied in the
+    # private directory, too. Otherwise the skill could move one into the grant.
     ssb.run(*flags, "-w", ssb.home / "w", "--", *program, ssb.home / "f").ok()
     told = [e["data"] for e in ssb.last_trace()["events"]
             if (e.get("data") or {}).get("op") == op]
@@ -908,7 +909,8 @@ def test_special_files_that_would_stay(ssb, kind):
     told = [e for e in ssb.last_trace()["events"] if (e.get("data") or {}).get("op") == op]
     assert [(e["data"]["status"], e["message"]) for e in told] == [
         ("asked", f"{op} {private}"), ("absent", f"{op} {private}: already there")]
-    # If the directory cannot be searched, the file is not reported as already there.
+    # The skill makes its directory with mode 0. What is in it cannot be seen, so the record does
+    # not claim that the file is "already there".
     hidden = f"import os\nos.mkdir('{ssb.home}/d', 0)\n{program[2]}"
     ssb.run("--", *program[:2], hidden, ssb.home / "d/f").ok()
     told, = [e["data"] for e in ssb.last_trace()["events"]

@@ -38,7 +38,7 @@ def held(path, op="setxattr", reason="read_only", name="user.note"):
     return blocked(path, op, reason, attribute=name, error="EROFS")
 
 
-# name: (code, expectation[, flags]), as in test_observer.
+# name: (code, expected events[, flags]), as CASES in test_observer.py
 CASES = {
     "two names are exchanged": (
         "os.mkdir(W + '/d'); assert exchange(W + '/old', W + '/d') is None\n"
@@ -133,8 +133,8 @@ def test_every_change_is_told_as_it_was(ssb, name):
 
 
 def test_the_words_for_people(ssb):
-    """The document and `audit show` describe each change in words. Unconfined, the same calls
-    work."""
+    """trace.json and `audit show` describe each change in words. Outside the sandbox, the same
+    calls work."""
     d = ssb.mkdir("d")
     code = f"""
         import ctypes, os

@@ -17,7 +17,7 @@ FCHMODAT2 = 452
 EMPTY = 0x1000
 CWD = -100
 
-# name: (code, expectation[, flags]), as in test_observer.
+# name: (code, expected events[, flags]), as CASES in test_observer.py
 CASES = {
     "a link that leads elsewhere since it was looked at": (
         "os.symlink('/usr/sbin', '/tmp/l'); attempt(os.open, '/tmp/l/file', os.O_RDONLY)\n"
@@ -316,7 +316,7 @@ def test_a_thread_that_becomes_a_program(ssb, programs):
     ssb.inside(code, read=[program]).ok()
     told = events(ssb, path=str(key))
     assert {e["program"] for e in told} == {"/tmp/evil"}
-    # An event that names another program would have its own line.
+    # Equal events share one line. If one of them named another program, it would have its own line.
     repeats = sum(line["count"] for line in ssb.last_record() if "repeat_of" in line)
     assert len(told) == 1 and repeats > 19
 
@@ -390,8 +390,8 @@ print(new if hit and p.wait() == 0 else 'missed', flush=True)
 
 
 def test_a_number_that_is_given_out_again(ssb):
-    """A new process gets the pid of an ended one: its event names its own program, not the
-    other's."""
+    """A new process gets the pid of one that has ended: an event of the new process names its own
+    program, not that of the ended one."""
     ssb.runs_before = ssb.runs()
     r = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                          harness.PYTHON, "-c", GIVE_OUT, *ssb.identity(), ssb.binary, "run", "-q",
@@ -401,7 +401,7 @@ def test_a_number_that_is_given_out_again(ssb):
     assert (attempt["pid"], attempt["program"]) == (int(r.text), python), attempt
 
 
-# A child makes a system call for which the observer kills it.
+# A child makes a system call for which the observer must kill the child.
 ATTACK = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -415,8 +415,8 @@ print(os.waitpid(pid, 0)[1], flush=True)
 sys.stdin.readline()
 """
 
-# Runs in a pid namespace as above. Delays the observer's signal until the child has ended and
-# another process has its pid.
+# Runs in a new pid namespace, as GIVE_OUT does. Delays the signal that the observer sends to the
+# child until the child has ended and another process has the child's pid.
 HOLD_UP = """
 import os, pathlib, subprocess, sys, time
 uid, log, *command = sys.argv[1:]
@@ -466,8 +466,8 @@ assert p.wait() == 0
 
 
 def test_a_number_that_is_given_out_again_before_a_signal(ssb):
-    """The observer's signal is delayed until another process has the pid of the attacker: this
-    process is not killed."""
+    """The observer's signal to an attacker is delayed until another process has the attacker's pid:
+    the other process is not killed."""
     log = ssb.write(ssb.work / "log", "")
     r = harness.execute(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                          harness.PYTHON, "-c", HOLD_UP, str(ssb.uid), log, *ssb.identity(),
@@ -476,7 +476,8 @@ def test_a_number_that_is_given_out_again_before_a_signal(ssb):
     assert r.text == "alive\n", log.read_text()
 
 
-# Runs with a high priority. Otherwise the file would not move often enough on a busy machine.
+# Renames a file away and back, again and again. It runs with a high priority: otherwise the file
+# would not move often enough on a busy machine.
 TO_AND_FRO = """
 import os, sys, time
 here, away = sys.argv[1], sys.argv[1] + '.away'
@@ -491,7 +492,8 @@ while True:
 
 @contextlib.contextmanager
 def renamed_to_and_fro(path):
-    """While the `with` block runs, the file has its name only about half of the time."""
+    """Another process renames the file away and back: during the `with` block, the file has its
+    name only about half of the time."""
     with subprocess.Popen([harness.PYTHON, "-c", TO_AND_FRO, path]) as p:
         try:
             yield
@@ -500,8 +502,8 @@ def renamed_to_and_fro(path):
 
 
 def test_renames_hide_no_violation(ssb):
-    """While other processes rename, the kernel refuses to resolve ".." beneath a root: the observer
-    must still resolve it, in a path and in the target of a symlink."""
+    """The kernel refuses to resolve ".." with RESOLVE_IN_ROOT while other processes rename files.
+    The observer must still resolve "..", in a path and in the target of a symlink."""
     code = """
         import os
         def attempt(path):
@@ -530,8 +532,8 @@ def test_renames_hide_no_violation(ssb):
 
 
 def test_no_run_begins_unseen(ssb):
-    """The command is renamed all the time. If its execve works nevertheless, the record has the
-    exec and both violations."""
+    """Another process renames the command's file all the time. If its execve works nevertheless,
+    the record has the exec and both violations."""
     place = ssb.mkdir("place")
     command = ssb.write(place / "command", pathlib.Path("/bin/cat").read_bytes(), 0o755)
     started = []
@@ -550,7 +552,8 @@ def test_no_run_begins_unseen(ssb):
 
 
 def test_the_search_for_the_command_is_not_the_skills(ssb):
-    """The sandbox searches PATH for the command: the tries that fail are not in the record."""
+    """The sandbox tries each directory of PATH to find the command: the tries that fail are not in
+    the record."""
     place = ssb.mkdir("place")
     command = ssb.write(place / "a-command", "#!/bin/sh\ntrue\n", 0o755)
     path = f"/nowhere/bin:{place}/sub:/usr/bin:{place}"
@@ -659,8 +662,8 @@ def test_in_a_directory_that_no_user_may_enter(ssb):
 @pytest.mark.parametrize("how", ["cwd", "fd", "self"])
 @pytest.mark.parametrize("ssb", ["user"], indirect=True)
 def test_behind_a_directory_that_no_user_may_enter(ssb, how):
-    """The skill is in a directory and closes its parent directory. What it opens from there, even
-    the owner's keys by a symlink, is recorded by its true name."""
+    """The skill's working directory is beneath a directory to which the skill gives mode 0. What
+    the skill opens from there, even the owner's keys by a symlink, is recorded by its true name."""
     ssb.write(ssb.home / ".ssh/id_ed25519", harness.SECRET)
     work = ssb.mkdir("work")
     ssb.mkdir("work/shut")

@@ -46,7 +46,7 @@ def check_tree(runner, c):
     assert (root.start_time_unix_nano, root.end_time_unix_nano) == (begin, end)
     at = begin
     for name in ("sandbox.setup", "sandbox.run", "sandbox.teardown"):
-        if name in spans:  # the spans follow each other without a gap
+        if name in spans:  # each span begins when the one before it ends
             s = spans[name]
             assert s.trace_id == root.trace_id and s.parent_span_id == root.span_id
             assert s.start_time_unix_nano == at
@@ -336,8 +336,8 @@ def test_what_is_switched_off_is_not_sent(user, env, paths):
         if paths:
             world.settled(user)
         else:
-            # Nothing is sent that the test could wait for. So a second run is exported, and it must
-            # be the only one that arrives.
+            # If nothing is exported, there is nothing to wait for. So the test exports a second
+            # run, and this must be the only one that arrives.
             world.exported(user, c, "--", "/bin/true")
             assert len({r.trace_id for _, r in c.logs}) == 1
             return
@@ -391,8 +391,8 @@ def test_what_is_left_out_is_noted(user):
 
 
 def test_the_receiver_is_strict():
-    """The decoder of these tests refuses what the specification forbids, so the other tests can
-    fail."""
+    """The collector of these tests refuses what the specification forbids. Otherwise the other
+    tests would prove nothing."""
     message = otlp_server.load_schema()["ExportLogsServiceRequest"]
     good = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": "x"}, "logRecords": [
         {"timeUnixNano": "1", "severityNumber": 9, "traceId": "ab" * 16, "spanId": "cd" * 8}]}]}]}

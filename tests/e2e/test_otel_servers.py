@@ -21,9 +21,9 @@ from otlp_server import load_schema, retry_after, status
 
 OK = b"HTTP/1.1 200 OK\r\n"
 TIGHT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}
-ENOUGH = {"OTEL_EXPORTER_OTLP_TIMEOUT": "4000"}  # enough for a server that pauses for a moment
+ENOUGH = {"OTEL_EXPORTER_OTLP_TIMEOUT": "4000"}  # ms; a server may pause for a moment
 
-# What the server does with every request, and whether the exporter takes this as success.
+# name: (what the server does with every request, whether the exporter takes this as success)
 BEHAVIOURS = {
     "hangs": (("hang",), False),
     "resets": (("drop",), False),
@@ -43,7 +43,7 @@ BEHAVIOURS = {
 
 
 def exporters(runner):
-    """The export processes of this caller."""
+    """The processes of this caller that export a run."""
     found = []
     for p in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -74,8 +74,8 @@ def test_no_server_can_hold_up_or_fail_a_run(ssb, name):
 
         def is_as_quick():
             return plain and min(with_otel) < 2 * min(plain) + 0.05
-        # With and without --otel in turns. More runs if --otel is slower, because the machine may
-        # be busy.
+        # Runs are made with and without --otel in turns. If --otel is slower, more runs are made,
+        # because the machine may be busy.
         while len(plain) < 5 or (len(plain) < 30 and not is_as_quick()):
             for flags, times in (([], plain), (["--otel"], with_otel)):
                 begin = time.monotonic()
@@ -102,7 +102,7 @@ def test_no_collector_listens(ssb):
         begin = time.monotonic()
         ssb.run("--otel", "--", "/bin/true", env=world.environment(url)).ok()
         assert time.monotonic() - begin < 10
-        assert wait_for(lambda: exporters(ssb))  # the exporter still tries to send
+        assert wait_for(lambda: exporters(ssb))  # its exporter still tries to send
 
 
 def test_a_collector_that_comes_late_gets_it(ssb):
@@ -268,7 +268,7 @@ def test_https(ssb, protocol):
                "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic%20abc,x-empty="}
         world.exported(ssb, c, "--", "/bin/true", env=env)
         assert len(c.spans) == 4 and c.logs
-        assert [r[0] for r in c.requests].count("/v1/traces") == 2  # 503, then 200
+        assert [r[0] for r in c.requests].count("/v1/traces") == 2  # answers: 503, 200
         assert all(r[1]["authorization"] == "Basic abc" and r[1]["x-empty"] == "" and
                    "Expect" not in r[1] for r in c.requests)
 

@@ -1,4 +1,5 @@
-"""The runtime's own files: a grant that contains them does not show them."""
+"""The runtime's own files (its state and settings): a grant of a directory above them does not show
+them."""
 import json
 import os
 import types
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("host_mounts")
 KEY = "decoy-key"
 PASSWORD = "decoy-password"
 
-# What a skill would try in each directory of OWN.
+# The code of a skill that attacks each directory in the variable OWN.
 PROBE = """
 import errno, json, os
 seen = {}
@@ -116,7 +117,7 @@ def test_a_grant_of_the_home(ssb, own):
 
 
 def told(ssb):
-    """The attempts at the runtime's files in the last record."""
+    """The attempts to access the runtime's files, from the last record."""
     return [x for x in records.last(ssb) if x.get("data", {}).get("reason") == "runtime_files"]
 
 
@@ -126,17 +127,17 @@ def test_attempts_are_violations(ssb, own):
     assert {str(own.state / "sessions.db"), str(own.state / "trace.key"), str(own.state / "forged"),
             str(own.config / "policy.yaml")} <= {x["data"]["path"] for x in lines}
     assert all(x["violation"] and x["kind"] == "file_blocked" for x in lines)
-    # The control: to list what the grant shows is not a violation.
+    # The control: listing the home and the covered directories is not a violation.
     ssb.run("-r", ssb.home, "--", "ls", "-R", own.state, own.config, env=own.env).ok()
     assert told(ssb) == []
 
 
 @pytest.mark.parametrize("where", ["home", "elsewhere"])
 def test_attempts_without_a_grant(ssb, where):
-    """Without a grant the attempts are recorded, and no remedy is proposed, because it would be
-    refused."""
+    """Without a grant the attempts are recorded. No remedy is proposed, because a grant of these
+    files would be refused."""
     state = ssb.home / ".local/state" if where == "home" else ssb.base / "moved/state"
-    at = types.SimpleNamespace(state=state)  # the directory in which records.last() looks
+    at = types.SimpleNamespace(state=state)  # told() needs only this member
     own = Own(ssb, state, ssb.home / ".config")
     keys = [own.state / "trace.key", own.state / "sessions.db"]
     ssb.run("--", "cat", *keys, ssb.home / ".aws/credentials", env=own.env)
@@ -266,7 +267,7 @@ def test_what_the_owner_names(ssb, own):
 @pytest.mark.parametrize("flag", ["-r", "-w"])
 @pytest.mark.parametrize("name", ["trace.key", "sessions.db", "live", "live/sock"])
 def test_secrets_are_never_shown(ssb, own, flag, name):
-    ssb.run("--", "true", env=own.env).ok()  # makes the key
+    ssb.run("--", "true", env=own.env).ok()  # the first run makes trace.key
     path = own.state / name
     s = socket.socket(socket.AF_UNIX)
     here = os.getcwd()

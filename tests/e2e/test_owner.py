@@ -90,8 +90,8 @@ HIDDEN = ["~/.cargo/env", "~/.p10k.zsh", "~/.config/starship.toml", "~/.config/m
 @pytest.mark.parametrize("access", ["read", "write"])
 @pytest.mark.parametrize("path", HIDDEN)
 def test_hidden_name_of_the_home(ssb, path, access):
-    """A manifest asks for a hidden name of the home: it is refused for every program, even if no
-    table has the name."""
+    """A manifest asks for a hidden name of the home (".NAME"): this is refused for every NAME, even
+    if no table of dangerous places has it."""
     full = path.replace("~", str(ssb.home))
     ssb.write(f"{full}/file", SECRET)
     code = f"print(open({full + '/file'!r}).read())"
@@ -203,8 +203,8 @@ def test_directory_in_the_callers_path(ssb):
 
 
 def test_what_root_keeps_to_itself(root):
-    """In the sandbox, root's files belong to the skill's uid. Files with mode 0600 still stay
-    closed to the skill unless the owner grants them."""
+    """Root is the caller. In the sandbox, root's files belong to the skill's uid. Still the skill
+    cannot read files with mode 0600 unless the owner grants them."""
     data = root.mkdir("service")
     for name, mode in (("open", 0o644), ("closed", 0o600)):
         root.write(data / name, SECRET + name, mode)
@@ -225,7 +225,7 @@ def test_what_root_keeps_to_itself(root):
     for name, named in (("closed", "closed"), ("keys/key", "keys")):
         r = cat(name, read=[data])
         assert r.code == 1 and SECRET not in r.text and "PermissionError" in r.errors, repr(r)
-        # The controls: with each kind of grant by the owner, the skill has root's permissions.
+        # The controls: if the owner grants the file in any way, the skill can read it, as root can.
         assert SECRET in cat(name, read=[data], flags=["--read", data]).ok().text
         assert SECRET in cat(name, read=[data], flags=["--read", data / named]).ok().text
     root.write(root.home / ".config/skillsandbox/policy.yaml",
@@ -238,7 +238,7 @@ def test_what_root_keeps_to_itself(root):
 
 
 def test_modes_are_the_kernels_for_a_user(user):
-    """The control: a skill may read a file that its user has closed to others, as the user may."""
+    """The control: if a user is the caller, the skill can read the user's files with mode 0600."""
     d = user.mkdir("mine", 0o700)
     user.write(d / "closed", SECRET, 0o600)
     assert SECRET in user.inside(f"print(open('{d}/closed').read())", read=[d]).ok().text
@@ -269,7 +269,8 @@ def test_directory_of_the_skills_own_name(ssb):
     ssb.write(ssb.home / ".config/ssb-town/key", SECRET)
     r = ssb.inside("print('started')", name="ssb-town", read=["~/.config/ssb-town"])
     assert r.code == 125 and "--read ~/.config/ssb-town" in r.errors, repr(r)
-    # Another program makes the directory again, often with the same inode.
+    # The directory is removed, and another program makes a new one with the same name, often with
+    # the same inode.
     shutil.rmtree(cache)
     ssb.write(cache / "key", SECRET)
     r = ssb.run(d)
@@ -290,8 +291,8 @@ def test_own_directory_behind_a_symlink_of_the_owners(ssb):
 
 
 def test_skill_cannot_make_a_directory_another_skills_own(ssb):
-    """A skill that may once write to a program's directory marks it as made for a skill of this
-    name: the mark has no effect."""
+    """A skill that may once write to a program's directory sets the mark "made for the skill of
+    this name" on it: the mark has no effect."""
     victim = ssb.home / ".config/ssb-victim"
     ssb.write(victim / "key", SECRET)
     taker = ssb.skill(f"print(open('{victim}/key').read())", name="ssb-victim",

@@ -1,5 +1,5 @@
-"""Files that belong to one call of the Python package. The host opens them, and a skill that may
-write to their directory must not make the host open other files."""
+"""Files that belong to one call of the Python package. The host process opens them. A skill that
+may write to their directory must not make the host process open other files."""
 import fcntl
 import os
 import pathlib
@@ -14,8 +14,8 @@ import python_world
 sys.path.insert(0, str(harness.REPO / "python"))
 from skillsandbox import _files  # noqa: E402  pylint: disable=wrong-import-position
 
-# A skill that changes files as its parameters say, before or while the host handles the files of
-# the call.
+# A skill that changes files as its parameters say, before or while the host process handles the
+# files of the call.
 DEPUTY = """
     import os
 
@@ -114,8 +114,8 @@ def granted(world):
 
 
 def test_the_host_is_no_deputy(world):
-    """Symlinks and FIFOs in the skill's grant lead the host to no other file. The same calls work
-    with plain files, and with a hard link that the skill made."""
+    """The host opens no other file because of symlinks or FIFOs in the skill's grant. The same
+    calls work with plain files, and with a hard link that the skill made."""
     work, home = granted(world), world.ssb.home
     found, _ = world.program(world.skill(DEPUTY), f"""
         work, home, told = {str(work)!r}, {str(home)!r}, {{}}
@@ -183,8 +183,8 @@ def test_no_result_of_a_skill_is_set_id(world):
 
 
 def test_no_call_gets_what_no_run_gets(world):
-    """A call gets no place that is never granted. For another path the package runs `inspect` only
-    once."""
+    """A call cannot have a file in a place that can never be granted. For another path the package
+    runs `inspect` only once."""
     work = granted(world)
     found, _ = world.program(world.skill(DEPUTY), f"""
         import subprocess
@@ -302,8 +302,8 @@ def test_what_is_no_file_is_refused_and_nothing_stays_open(tmp_path, monkeypatch
 def test_a_leased_file_delays_no_call(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x")
-    # The kernel sends SIGIO to the holder of the lease when the call opens the file. Without this
-    # line, the signal would end the test.
+    # This process holds the lease. When the call opens the file, the kernel sends SIGIO to the
+    # holder. Without this line, SIGIO would end the test.
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:
         with open(path, "r+b") as holder:

@@ -199,8 +199,8 @@ WRONG = """
 
 @BY_USER
 def test_what_goes_wrong_is_told(world):
-    """Each failure raises an error with its own text. A worker that can no longer be trusted is
-    ended, and a new one answers the next call."""
+    """Each kind of failure raises an error with its own text. A worker that can no longer be
+    trusted is ended, and a new worker answers the next call."""
     found, done = world.program(world.skill(WRONG), """
         with SkillLoader().load_skill(SKILL)["class"]() as s:
             told = {what: caught(s.execute, {"what": what}) for what in
@@ -335,7 +335,7 @@ def test_no_file_in_the_place_of_a_file(root):
             assert left == ("old" if case.endswith("True") else None), case
 
 
-# The class does not extend BaseSkill and its __init__ takes no configuration: it works, too.
+# This class does not extend BaseSkill, and its __init__ takes no configuration. It works, too.
 PLAIN = """
     class Plain:
         def __init__(self):

@@ -107,7 +107,7 @@ YAML_SAME = [MANIFEST, "{}", "- a\n- b: c\n  d: e\n-\n  - x\n", "a: |+\n  x\n\n\
 def test_yaml_means_what_it_means_elsewhere(text):
     known = yaml.safe_load(text)
     if isinstance(known, dict) and "numbers" in known:
-        known["numbers"][4] = "0x1f"  # our reader returns a string: no manifest needs such numbers
+        known["numbers"][4] = "0x1f"  # our reader makes hexadecimal a string: no manifest needs it
     assert _yaml.load(text) == known
 
 
@@ -145,7 +145,7 @@ def test_what_is_not_the_protocol(line):
 
 
 def test_readers_fail_in_one_way_only():
-    """Mutations of good input are either read, or refused with the reader's own error."""
+    """Good input with random changes is either read, or refused with the reader's own exception."""
     chance = random.Random(7)
     seeds = [*YAML_SAME, '{"id":1,"ok":true,"result":{"a":[1,2.5,null,"\\ud83d\\ude00"]}}']
     known = 0
@@ -370,7 +370,7 @@ def test_a_worker_that_is_closed_while_it_starts_is_ended(tmp_path):
         lines = (HELLO, FINE, FINE)
 
         def launch(self):
-            self._closed = True     # what close() does, called by another thread
+            self._closed = True     # as if another thread called close() now
             return super().launch()
     worker = Closed(_skill.read(make_skill(tmp_path / "skill")), workers.Options(timeout=20.0))
     with pytest.raises(SkillCrashed, match="closed"):
@@ -385,11 +385,11 @@ DEAF = "import signal\nfor s in (2, 15):\n    signal.signal(s, signal.SIG_IGN)\n
 def test_a_worker_that_hears_nothing_is_ended(tmp_path, monkeypatch, exits):
     def none(_):
         raise RuntimeError("can't create new thread at interpreter shutdown")
-    if exits:   # at exit, Python 3.12 and later start no thread
+    if exits:   # during its exit, Python 3.12 and later starts no thread
         monkeypatch.setattr(threading.Timer, "start", none)
 
     class Deaf(Played):
-        lines = (HELLO, FINE)   # no answer to the call
+        lines = (HELLO, FINE)   # has no line that answers a call
 
         def launch(self):
             return workers.Launch([sys.executable, "-c", DEAF, json.dumps(self.lines)], {})
@@ -519,8 +519,8 @@ def test_all_files_are_written_or_none(tmp_path):
 
 
 def test_what_does_not_come_back_is_an_error(tmp_path):
-    """A file that existed and does not come back makes the call fail, whatever the worker says. A
-    file that did not exist need not come back."""
+    """A call fails if its worker does not return a file that existed before, whatever the worker
+    reports. A file that did not exist need not be returned."""
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_bytes(b"old")
     files = _files.Files([], [old, new])
@@ -660,8 +660,8 @@ def test_requirements_are_looked_for_and_not_imported(tmp_path, monkeypatch):
     ("/opt/py", "/opt/py", ["/opt/py"]), ("/work/venv", "/usr", ["/work/venv"]),
     ("/work/venv", "/opt/py", ["/work/venv", "/opt/py"])])
 def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base, shown):
-    """The worker has the Python of its host, also that of a virtual environment. The command has no
-    value of a variable."""
+    """The worker runs the Python of its host process, also that of a virtual environment. Values of
+    variables are not in the command."""
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "base_prefix", base)
     monkeypatch.setattr(sys, "executable", f"{prefix}/bin/python3")
@@ -691,8 +691,8 @@ def test_a_worker_has_the_python_of_its_host(tmp_path, monkeypatch, prefix, base
     ("junk", "cannot be made: .*no such"),
 ])
 def test_a_plan_that_is_not_kept_to_is_none(tmp_path, said, words):
-    """For tiers that do not use `run`: a plan that denies something, lacks the consent or cannot be
-    read stops the start."""
+    """Tiers that do not use `run` read the plan: if it denies something, is not approved or cannot
+    be read, the worker does not start."""
     binary = tmp_path / "binary"
     text = said if said == "junk" else json.dumps(said)
     binary.write_text(f"#!/bin/sh\necho no such >&2\necho '{text}'\n")

@@ -49,7 +49,8 @@ def test_a_session_holds_a_program_to_its_budget(ssb):
     assert found["second"]["raised"] == found["after"]["raised"] == "SessionKilled"
 
 
-# Texts of a skill's exceptions. Each is one violation, and the last one reaches the threshold.
+# Texts of a skill's exceptions. Each exception is one violation, and the last one reaches the
+# session's limit of violations.
 LOUD = ["\u6f22" * 1400, "\u6f22" * 5000, "x" * 70000, "\x00nothing", "\ud800 half",
         "\udcff byte", "\x1b[31m\n\u202e", ""]
 

@@ -144,8 +144,8 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
     alone = world.ssb.bare(["node", world.package / RUNNER, json.dumps(told), "tag"], timeout=180,
                            stdin="".join(json.dumps(r) + "\n" for r in requests).encode()).ok()
     assert harness.SECRET in json.loads(alone.text.splitlines()[-1])["result"]["by_node"]
-    # Python starts from a snapshot that is stored where no grant is possible; a directory near it
-    # can be granted.
+    # The tier `wasm` starts Python from a snapshot. The snapshot is stored in a place that cannot
+    # be granted; a directory near it can be granted.
     cache = world.ssb.mkdir(world.ssb.home / ".cache")
     for path, refused in ((world.ssb.home / KEPT, True), (world.ssb.home / ".local/state", True),
                           (cache, False)):
@@ -154,8 +154,8 @@ def test_one_skill_in_every_tier(world, python_root, pyodide):
 
 
 def test_consent_counts_in_every_tier(world, python_root, pyodide):
-    """The owner allows only approved skills: no tier runs another one. An approved skill gets what
-    was approved, and is refused after it changes."""
+    """The owner allows only approved skills: no tier runs a skill that is not approved. An approved
+    skill gets what was approved, and is refused after it changes."""
     tiers = {"process": {}, "container": {"rootfs": str(python_root)},
              "wasm": {"pyodide": str(pyodide)}}
     skill = world.skill(SKILL, files=FILES)
@@ -271,7 +271,7 @@ def test_podman_gets_the_whole_plan(podman):
 def test_podman_and_images(podman, given, words):
     argv = podman.arguments("podman", PLAN, ["--image", given], 0)
     assert argv[-5:] == [*words, *PLAN["argv"]]
-    assert "--user=65534:65534" in argv     # started by root, but not as root
+    assert "--user=65534:65534" in argv     # root starts it, but it does not run as root
 
 
 def with_files(**change):

@@ -43,7 +43,7 @@ def check(runner):
 
 def test_schema_is_a_schema():
     jsonschema.Draft7Validator.check_schema(SCHEMA)
-    # The schema can refuse: a line with one member more, or one less, is invalid.
+    # The schema does refuse lines: a line with one member more, or one less, is invalid.
     good = {"seq": 1, "time": "2026-11-15T13:20:00.123456Z", "mono": 5, "kind": "stdout",
             "message": "x", "hash": "0" * 64}
     assert LINE.is_valid(good)
@@ -76,8 +76,8 @@ def test_a_skill(ssb):
 
 
 def test_a_directory_that_hides_the_files(ssb):
-    """Some of many directories that are too deep are read before the skill's own files, whatever
-    the order: the record is marked incomplete, but has the digests of these files."""
+    """Many directories of the skill are too deep, and in any order some are read before the skill's
+    other files. The record is marked incomplete, but has the digests of these other files."""
     skill = ssb.skill("print('hi')")
     for name in "0123456789abcdefghijklmnopqrstuvwxyz":
         (skill / "/".join(name * 70)).mkdir(parents=True)
@@ -169,8 +169,8 @@ def test_every_change_shows(user, how):
 
 
 def recipes():
-    """The literal blocks of skillsandbox-trace(5): an example of a line, and how to verify a
-    record."""
+    """Returns the literal blocks of skillsandbox-trace(5): an example of a line, and the commands
+    that verify a record."""
     page = (harness.REPO / "man/skillsandbox-trace.5").read_text()
     return [block.replace("\\e", "\\")
             for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", page, re.S | re.M)]
@@ -178,7 +178,7 @@ def recipes():
 
 def test_recipes_of_the_manual(user):
     """The commands of the manual verify a real record: Python for its chain and the files, openssl
-    for the signature. They refuse a changed one."""
+    for the signature. They refuse a changed record."""
     _, chain, signature, files = recipes()
     skill = user.skill("print('hello')", files={"z/a": "1", "z.txt": "2", "Ä": "3"})
     (skill / "z/link").symlink_to("/etc/passwd")
@@ -210,7 +210,7 @@ def test_locked_and_readable_while_it_runs(ssb):
     try:
         assert p.stdout.readline() == b"begun\n"
         def begun():  # a line may be written a moment later, together with others
-            with contextlib.suppress(FileNotFoundError):  # the file is being moved to its directory
+            with contextlib.suppress(FileNotFoundError):  # the file is just being moved
                 path = records.paths(ssb)[-1]
                 parsed = records.verify(records.read_lines(path)[0])
                 with open(path, "rb") as f, pytest.raises(BlockingIOError):
@@ -243,7 +243,7 @@ def test_unchanged_files_are_not_read_again(ssb):
 def test_one_file_is_made_before_the_skill(ssb):
     """The caller waits for the start, so only one new file and one sync may come before the skill
     starts. The other files are made while the last layers are applied."""
-    ssb.run("--", "true").ok()  # makes the key and the directory
+    ssb.run("--", "true").ok()  # the first run makes the key and the directory
     log = ssb.mkdir("log", 0o777) / "strace"
     ssb.as_caller(["strace", "-f", "-qq", "-o", log, "-e", "trace=openat,fdatasync,fsync,execve",
                    ssb.binary, "run", "--", "/usr/bin/true"], timeout=40).ok()
@@ -275,7 +275,7 @@ def test_few_calls_start_a_skill(ssb):
     skill = ssb.mkdir("skill")
     ssb.write(skill / "skillsandbox.yaml",
               harness.manifest(command="/bin/true", args=()), 0o644)
-    ssb.run("-q", skill).ok()  # makes the key and the directories
+    ssb.run("-q", skill).ok()  # the first run makes the key and the directories
     bare = supervisor_calls(ssb, "--", "/bin/true")
     whole = supervisor_calls(ssb, skill)
     assert 50 < bare < whole, "the control: it counts, and a skill needs more than a command"

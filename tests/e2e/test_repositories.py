@@ -1,5 +1,5 @@
-"""Repositories inside a writable grant: files that the host obeys are protected in them as at the
-top of the grant, and git works in them."""
+"""Repositories inside a writable grant: their files that programs of the owner would obey are
+protected, as those at the top of the grant, and git works in the repositories."""
 import os
 
 import pytest
@@ -15,7 +15,8 @@ def git(ssb, *args, cwd=None):
 
 
 def nested(ssb, name, *inside):
-    """Makes a grant with repositories beneath it. Returns the path of the grant, then theirs."""
+    """Makes a directory to grant, with repositories beneath it. Returns the path of the directory,
+    then the paths of the repositories."""
     top = ssb.mkdir(name)
     repos = [ssb.mkdir(f"{name}/{i}") for i in inside]
     for d in repos:
@@ -72,7 +73,7 @@ def test_trace_tells_what_is_held(ssb):
         (str(path), "protected", "denied", "EROFS") for path in held]
     asked = {e["data"]["path"] for e in ssb.last_trace()["events"] if e["kind"] == "file_write"}
     assert asked == set(map(str, free))
-    # The owner grants these places by name, as the remedies say: now the writes work.
+    # The owner grants the denied places by name, as the remedies say: now the writes work.
     named = [near / ".git/hooks", near / ".envrc", near / ".npmrc", top / ".gemini"]
     r = ssb.run("-w", top, *(w for d in named for w in ("-w", d)), *words).ok()
     assert r.text.split() == ["made", "30", "made", "30"] + ["made"] * (3 + len(free))
@@ -80,8 +81,8 @@ def test_trace_tells_what_is_held(ssb):
 
 
 def test_trace_tells_what_is_led_to(ssb):
-    """Git's settings or a symlink lead to a protected place: each denied write there is recorded,
-    and its remedy works."""
+    """A place is protected because git's settings or a symlink lead to it: each denied write there
+    is recorded, and the remedy in the record works."""
     top, near = nested(ssb, "top", "near")
     git(ssb, "config", "core.hooksPath", "myhooks", cwd=near)
     ssb.write(top / "store/x", "mine\n")
@@ -142,8 +143,8 @@ def test_work_goes_on(ssb):
 
 
 def test_git_directory_elsewhere_in_the_grant(ssb):
-    """The .git of a tree is a file that names a git directory elsewhere in the grant: this
-    directory is protected."""
+    """The .git of a working tree is a file that names a git directory elsewhere in the grant: this
+    git directory is protected."""
     trees = []
     for name in ("top", "outside"):
         d = ssb.mkdir(name)
@@ -163,8 +164,8 @@ def test_git_directory_elsewhere_in_the_grant(ssb):
 
 
 def test_git_directory_in_another_grant(ssb):
-    """The git directory of a tree is in another grant. A commondir, a symlink, or a path through a
-    symlink leads to it, or it is the grant itself: in each case it is protected."""
+    """The git directory of a working tree is in another grant. A commondir file, a symlink, or a
+    path through a symlink leads to it, or it is the grant itself: in each case it is protected."""
     w = ssb.mkdir("w")
     for name in ("a", "z", "z/gits", "z/link-to"):
         ssb.mkdir("w/" + name)
@@ -212,8 +213,8 @@ def test_git_file_that_leads_to_nothing_is_told(ssb):
     assert "does not exist or cannot" not in " ".join(ssb.last_trace()["plan"]["warnings"])
 
 
-# name: (settings of the repository w/r, other files, the places that the settings name). B is
-# replaced by the base directory.
+# name: (git settings of the repository w/r, other files, the places to which these settings lead).
+# B stands for the base directory.
 NAMED = {
     "hooks": ("[core]\n\thooksPath = myhooks\n", {}, ["w/r/myhooks/"]),
     "hooks deeper": ("[Core] HOOKSPATH = \"a dir/my hooks\" # mine\n", {},
@@ -237,7 +238,7 @@ NAMED = {
     "settings by the owner's": (
         "", {"home/.gitconfig": "[includeIf \"gitdir:~/h/\"]\n\tpath = h/work\n"},
         ["home/h/work"]),
-    # the home of daemon is /usr/sbin
+    # ~daemon is /usr/sbin, so ~daemon/../..B is the base directory
     "hooks by a user's home": ("[core]\n\thooksPath = ~daemon/../..B/w/hooks\n", {}, ["w/hooks/"]),
     "hooks by git's own place": ("[core]\n\thooksPath = %(prefix)/..B/w/hooks\n", {}, ["w/hooks/"]),
     "settings by a user's home": ("[include]\n\tpath = ~daemon/../..B/w/more\n", {}, ["w/more"]),
@@ -271,7 +272,7 @@ def test_what_settings_name(ssb, state, case):
     seen = take(ssb, w, [os.path.relpath(ssb.base / n, w) for n in names], *grants)
     assert set(map(tuple, seen.values())) == {()}, seen
     assert (tree(w), tree(z), tree(h)) == before, "unchanged, and no placeholder stays"
-    if "~daemon" not in text:  # a user that the sandbox does not have
+    if "~daemon" not in text:  # the sandbox has no user "daemon", so git would fail
         ssb.run(*grants, "--", "sh", "-c", COMMIT.format("one"), cwd=r).ok()
         assert git(ssb, "log", "--format=%s", cwd=r) == "one\n", "work goes on"
 
@@ -286,8 +287,9 @@ echo tried > "$D/tried"
 
 @pytest.mark.parametrize("where", ["in the grant", "outside"])
 def test_hooks_in_another_directory_run_nothing(ssb, where):
-    """core.hooksPath names a directory that a skill tries to make: the owner's next commit runs
-    nothing, whether the git directory is in the grant or only its tree."""
+    """core.hooksPath names a directory that does not exist, and a skill tries to make it: the
+    owner's next commit runs nothing, whether the grant contains the git directory or only the
+    working tree."""
     pwned = ssb.home / "pwned"
     trees = {}
     for name in ("held", "control"):
@@ -307,8 +309,8 @@ def test_hooks_in_another_directory_run_nothing(ssb, where):
 
 
 def test_hooks_that_the_owner_grants(ssb):
-    """A directory of hooks that is granted by name can be written. If the whole tree is its own
-    directory of hooks, the run does not start."""
+    """A directory of hooks that the owner grants by name can be written. If core.hooksPath makes
+    the whole working tree the directory of hooks, the run does not start."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     ssb.mkdir("d/myhooks")
@@ -325,8 +327,8 @@ def test_hooks_that_the_owner_grants(ssb):
 
 
 def test_settings_that_mean_harm(ssb):
-    """Git settings that try to harm the runtime: files that include each other, pipes, devices, and
-    more than is read. The run starts and waits for none of them."""
+    """Git settings that try to block the runtime: files that include each other, FIFOs, devices,
+    and more files than the runtime reads. The run starts and waits for none of them."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     config = d / ".git/config"
@@ -334,8 +336,8 @@ def test_settings_that_mean_harm(ssb):
     names = ["config", "../pipe", "/dev/zero", "/dev/tty", "/proc/self/mem", "..", "x" * 5000,
              "\\q", "~", "~nobody/x"]
     text = "".join(f"[include]\n\tpath = {n}\n" for n in names)
-    # Pipes outside the grant are not opened either. Otherwise a process that waits to write to one
-    # would continue.
+    # FIFOs outside the grant are not opened, either. Otherwise a process that waits to write to
+    # such a FIFO would continue.
     owners = ssb.mkdir("owners") / "pipe"
     ssb.as_caller(["mkfifo", owners]).ok()
     text += f"[include]\n\tpath = {owners}\n"
@@ -367,8 +369,9 @@ sys.stdin.read()
 
 
 def test_a_skill_takes_no_lease(ssb):
-    """A skill must not be able to take a lease. With one, it could stop the next run and every
-    program of the owner that opens the file, or keep another run from reading git's settings."""
+    """A skill must not be able to take a lease on a file. Otherwise it could block the next run and
+    every program of the owner that opens the file, or keep another run from reading git's
+    settings."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     f = d / ".git/config"
@@ -382,8 +385,9 @@ def test_a_skill_takes_no_lease(ssb):
 
 @pytest.mark.parametrize("leased", [".git/config", "more", "sub/.git", ".git/commondir", ".envrc"])
 def test_a_lease_of_another_program(ssb, leased):
-    """Another program has a lease on a settings file: the run fails at once and names the file. It
-    must neither try to open the file without end, nor leave writable what the settings name."""
+    """Another program has a lease on a file of git settings: the run fails at once and names the
+    file. The run must not try without end to open the file. It must not start without reading it,
+    either: the places that the settings name would stay writable."""
     d = ssb.mkdir("d")
     git(ssb, "init", "-q", d)
     git(ssb, "config", "core.hooksPath", "myhooks", cwd=d)
@@ -391,7 +395,7 @@ def test_a_lease_of_another_program(ssb, leased):
     ssb.write(d / "more", "")
     ssb.write(d / "sub/.git", "gitdir: ../.git\n")
     ssb.write(d / ".git/commondir", ".\n")
-    ssb.write(d / ".envrc", "#", 0o1444)  # 01444 is the mode that a killed run leaves
+    ssb.write(d / ".envrc", "#", 0o1444)  # a killed run leaves its placeholders with mode 01444
     attack = ["run", "-w", d, "--", "sh", "-c", f"mkdir {d}/myhooks; echo x > {d}/fine"]
     holder = ssb.popen(["/usr/bin/python3", "-c", LEASE], env={"F": str(d / leased)},
                        stdin=-1, stdout=-1)
@@ -454,7 +458,7 @@ def test_granted_by_name(ssb):
 
 
 def test_repository_that_the_skill_makes(ssb):
-    """A repository that the skill makes is its own, as the manual says: hooks in it can be
+    """As the manual says, a repository that the skill makes belongs to the skill: its hooks can be
     written."""
     top = ssb.mkdir("top")
     script = "git init -q new && echo x > new/.git/hooks/pre-commit && cd new && "
@@ -463,8 +467,9 @@ def test_repository_that_the_skill_makes(ssb):
 
 
 def test_as_many_as_can_be_held(ssb):
-    """60 repositories need more fds than a shell's usual limit: all are protected if the limit can
-    be raised. If not, the run and its trace say so."""
+    """To protect 60 repositories, the run needs more fds than a shell's usual limit. If the limit
+    can be raised, all are protected. If not, the run's messages and its trace say that some are
+    not."""
     top = ssb.mkdir("top")
     one, *rest = [ssb.mkdir(f"top/{i}") for i in range(60)]
     git(ssb, "init", "-q", one)
@@ -499,8 +504,8 @@ def test_those_that_lack_every_name(ssb):
 
 
 def test_those_that_an_earlier_skill_hides(ssb):
-    """A skill hides a repository among more names than the search reads: the next run protects it,
-    because an earlier run has recorded it."""
+    """A skill hides a repository among more names than the search for repositories reads: the next
+    run still protects it, because an earlier run has recorded where it is."""
     top, repo = nested(ssb, "top", "z/repo")
     crowd = f"import os; os.mkdir('{top}/a'); open('{top}/a/x', 'w').close(); " \
         f"[os.link('{top}/a/x', f'{top}/a/{{i}}') for i in range(20001)]"
@@ -514,7 +519,7 @@ def test_those_that_an_earlier_skill_hides(ssb):
 
 
 def ssb_warnings(ssb, top):
-    """The warnings of every plan with this grant."""
+    """The warnings of a plan that grants `top` to write."""
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
 
 
@@ -550,8 +555,8 @@ def test_neither_symlinks_nor_other_mounts_are_followed(root, mounts):
     assert sorted(os.listdir(repo)) == [".git"]
 
 
-# name: (commands in the repository ~/m that make something which leads into the grant ~/m/in, names
-# in the grant that must be protected).
+# name: (commands in the repository ~/m that make a setting or symlink which leads into the grant
+# ~/m/in, names in the grant that must therefore be protected).
 AROUND = {
     "hooks of the settings": ("git config core.hooksPath in/hooks", ["hooks/"]),
     "hooks of the settings, absolute": ('git config core.hooksPath "$PWD/in/hooks"', ["hooks/"]),
@@ -633,7 +638,7 @@ def test_named_by_the_owner_around(ssb):
     git(ssb, "config", "core.hooksPath", "hooks", cwd=m)
     ssb.mkdir("m/hooks")
     ssb.run("-w", m / "hooks", "--", "sh", "-c", f"echo x > {m}/hooks/x").ok()
-    # If the git directory itself is granted, it is protected as in a grant of its repository.
+    # If the git directory itself is the grant, the same files in it are protected.
     names = [n.removeprefix(".git/") for n in GIT_NAMES]
     assert set(map(tuple, take(ssb, m / ".git", names, "-w", m / ".git").values())) == {()}
     # A git directory that another user has closed cannot be read: the run starts without it.
@@ -643,8 +648,8 @@ def test_named_by_the_owner_around(ssb):
         ssb.run("-w", m / "hooks", "--", "true").ok()
 
 
-# Each makes a state in which the owner's "git COMMAND --continue" would run a program. Git itself
-# advises to use this command.
+# git COMMAND: (shell code that makes it look unfinished). The owner's "git COMMAND --continue",
+# which git itself advises, would then run a program.
 STATES = {
     "rebase": """
 mkdir -p .git/rebase-merge && cd .git/rebase-merge &&
@@ -706,8 +711,9 @@ git cherry-pick --allow-empty HEAD --keep-redundant-commits > /dev/null; echo cl
 
 
 def test_work_in_a_repository_of_the_owners(ssb):
-    """Everyday git commands work in the owner's repository. A rebase does not, because it needs
-    such a state, but it works in a clone that the skill makes."""
+    """Everyday git commands work in the owner's repository. A rebase does not, because it needs a
+    state directory (.git/rebase-merge) that is protected. It works in a clone that the skill
+    makes."""
     d = ssb.mkdir("d")
     history(ssb, d)
     who = [w for n in ("AUTHOR", "COMMITTER") for w in
@@ -718,7 +724,7 @@ def test_work_in_a_repository_of_the_owners(ssb):
     r = ssb.run("-w", d, *who, "--", "git", "rebase", "--force-rebase", "HEAD~1", cwd=d)
     assert r.code != 0 and "rebase-merge" in r.errors
     assert "rebas" not in git(ssb, "status", cwd=d)
-    # The run leaves nothing that would prevent the owner's rebase.
+    # The run leaves nothing that would prevent a rebase by the owner.
     git(ssb, "rebase", "-q", "--force-rebase", "HEAD~1", cwd=d)
 
 
@@ -736,8 +742,8 @@ def test_a_rebase_of_the_owners_under_way(ssb):
 
 
 def test_links_that_hold_while_runs_share_them(ssb):
-    """Two runs share the symlinks that protect a name: when the first ends, they stay for the
-    other. Those of a killed run are removed by the next."""
+    """Two runs protect a name by the same symlinks: when the first run ends, the symlinks stay for
+    the other. The symlinks of a killed run are removed by the next run."""
     d = ssb.mkdir("d")
     history(ssb, d)
     place = d / ".git/rebase-merge"
@@ -789,7 +795,7 @@ def test_packages_are_no_news(ssb):
     said = " ".join(ssb.last_trace()["plan"]["warnings"])
     assert f"write {top}: not all of the packages in it" in said
     assert "not all of the packages in it" in ssb.run("-v", "-w", top, *attack).ok().errors
-    # The same number of files elsewhere gives a warning.
+    # The same number of files in another directory than node_modules gives a warning.
     crowd = "import os; os.mkdir('data'); open('data/x', 'w').close(); " \
         "[os.link('data/x', f'data/{i}') for i in range(20001)]"
     ssb.as_caller(["/usr/bin/python3", "-c", crowd], cwd=top).ok()
@@ -798,8 +804,8 @@ def test_packages_are_no_news(ssb):
 
 
 def test_worktrees_of_a_repository(ssb):
-    """The skill can use worktrees and add new ones. What leads git elsewhere is protected, also in
-    the git directory of a worktree that is not granted."""
+    """The skill can use worktrees and add new ones. Files that lead git to another directory are
+    protected, also in the git directory of a worktree that is not granted."""
     d = ssb.mkdir("d")
     history(ssb, d)
     git(ssb, "worktree", "add", "-q", d / "near", cwd=d)
@@ -818,7 +824,8 @@ def test_worktrees_of_a_repository(ssb):
     assert git(ssb, "log", "--format=%s", "-1", cwd=d / "near") == "x\n"
     assert git(ssb, "log", "--format=%s", "-1", "side", cwd=d) == "y\n"
     assert "new" in git(ssb, "worktree", "list", cwd=d)
-    # More worktrees than are protected one by one: all of them become read-only.
+    # The repository has more worktrees than are protected one by one: the directory of all
+    # worktrees becomes read-only.
     for i in range(33):
         ssb.mkdir(f"d/.git/worktrees/{i}")
     names += [".git/worktrees", ".git/worktrees/5/commondir"]

@@ -1,5 +1,5 @@
-"""git in a writable grant: a skill cannot leave a repository there that the owner's git takes for
-the owner's own, ordinary work raises no alarm, and what is refused is reported."""
+"""git in a writable grant. A skill cannot leave a repository there that the owner's git would
+trust. Ordinary work causes no violations. What is refused is reported."""
 import os
 
 import pytest
@@ -9,8 +9,8 @@ from test_repositories import git, history
 WHO = [w for n in ("AUTHOR", "COMMITTER") for w in
        ("--env", f"GIT_{n}_NAME=n", "--env", f"GIT_{n}_EMAIL=e@x")]
 
-# Makes a bare repository in place of the existing one, or where there is none. Its settings run a
-# program.
+# Makes the directory $D itself a bare repository whose settings run a program. If $D has a
+# repository in .git, git no longer finds that one.
 BARE = """
 cd "$D" || exit 9
 [ ! -d .git ] || { rm -f .git/HEAD; mv .git/refs .git/r 2>&-; }
@@ -21,8 +21,8 @@ printf '\\tworktree = %s\\n\\tfsmonitor = %s/run\\n' "$D" "$D" >> config
 echo > tried
 """
 
-# name: (commands in the directory of the case, the grant in it, the directory that the owner
-# enters).
+# name: (commands that a test runs in a new directory, the grant in that directory, the directory in
+# which the owner then runs git)
 PLACES = {
     "no repository": ("", "", ""),
     "a repository": ("git init -q", "", ""),
@@ -49,7 +49,7 @@ def test_bare_repository_in_place_of_the_owners(ssb, case):
     assert b"commondir" in p.communicate(b"\n", timeout=60)[1], "the run tells"
     ssb.bare(["git", "status"], cwd=d)
     assert not pwned.exists()
-    ssb.run("-w", held / grant, "--", "true").ok()  # the next run neither obeys nor removes it
+    ssb.run("-w", held / grant, "--", "true").ok()  # the next run must not undo the protection
     ssb.bare(["git", "status"], cwd=d)
     assert not pwned.exists()
     ssb.as_caller(["rm", "-r", d / "HEAD"]).ok()
@@ -87,14 +87,15 @@ git status | grep -E 'rebas|cherry|revert' || echo quiet
 
 
 def test_ordinary_work_is_calm(ssb):
-    """Picking or reverting one commit, deleting branches and cleaning up are no violations."""
+    """cherry-pick or revert of one commit, deleting branches and cleaning up cause no
+    violations."""
     d = ssb.mkdir("d")
     history(ssb, d)
     r = ssb.run("-w", d, *WHO, "--", "sh", "-c", WORK, cwd=d).ok()
     assert r.text.split() == ["picked", "reverted", "kept", "quiet"]
     assert not ssb.last_trace()["policy_violations"] and "skillsandbox" not in r.errors
-    # What git could not write is still in the record. If another program tries the same, it is a
-    # violation.
+    # The record still has what git could not write. If another program than git tries the same, it
+    # is a violation.
     denied = {(e["data"]["op"], os.path.basename(e["data"].get("path2") or e["data"]["path"]))
               for e in ssb.last_trace()["events"] if e["kind"] == "file_blocked"}
     assert ("rename", "config") in denied, denied
@@ -121,7 +122,8 @@ def test_state_of_the_sequencer_stays_inside(ssb):
     git(ssb, "cherry-pick", "side~1", cwd=d)
 
 
-# name: (command that needs a state which git would obey later, remedy).
+# name: (git command that is refused, because it needs a state that the owner's git would obey
+# later; its remedy)
 REFUSED = {
     "rebase": ("git rebase -q --force-rebase HEAD~1", "git clone"),
     "several picks": ("git cherry-pick side~1 side", "git clone"),
@@ -163,8 +165,8 @@ done; echo done
 
 
 def test_names_of_states_elsewhere_are_free(ssb):
-    """Outside a git directory the names of git's states are ordinary names, as for pnpm's link to
-    the package "sequencer"."""
+    """Outside a git directory the names of git's state directories are ordinary names, such as
+    pnpm's symlink to the package "sequencer"."""
     d = ssb.mkdir("d")
     history(ssb, d)
     r = ssb.run("-w", d, "--", "sh", "-ec", NAMES, cwd=d).ok()
@@ -172,7 +174,7 @@ def test_names_of_states_elsewhere_are_free(ssb):
     assert not ssb.last_trace()["policy_violations"]
 
 
-# Each changes a state that git would obey later.
+# Each command changes a state directory that the owner's git would obey later.
 MAKE_STATE = {
     "mkdir": "mkdir .git/rebase-merge",
     "rename": "mkdir x; mv -T x .git/rebase-merge",
@@ -184,7 +186,7 @@ MAKE_STATE = {
 
 @pytest.mark.parametrize("case", MAKE_STATE)
 def test_a_state_is_made_in_a_clone(ssb, case):
-    """Whichever system call makes the state, the remedy is to work in a clone."""
+    """Whichever system call tries to make the state, the remedy is to work in a clone."""
     d = ssb.mkdir("d")
     history(ssb, d)
     ssb.run("-w", d, "--", "sh", "-c", MAKE_STATE[case], cwd=d)
@@ -198,7 +200,7 @@ def test_a_state_is_made_in_a_clone(ssb, case):
     ssb.as_caller(["sh", "-ec", MAKE_STATE["mkdir"]], cwd=bare).ok()
 
 
-# Writes that are not upkeep of a repository, made by a program with git's name.
+# Each is a write by git that is a violation, because it is not ordinary upkeep of a repository.
 BY_GIT = {
     "a hook": "git config -f .git/hooks/pre-commit a.b c",
     "a hook of a module": "git config -f .git/modules/m/hooks/pre-commit a.b c",
@@ -231,7 +233,7 @@ def test_gits_name_excuses_only_upkeep(ssb, case):
 
 def test_init_at_the_top_of_a_grant_is_told(ssb):
     """The owner's git would obey a repository at the top of a grant, so `git init` there is
-    refused. The remedy is that the owner makes it before the run."""
+    refused. The remedy is that the owner makes the repository before the run."""
     d = ssb.mkdir("d")
     init = ["-w", d, *WHO, "--", "git", "init", "-q"]
     r = ssb.run(*init, cwd=d)
@@ -244,8 +246,8 @@ def test_init_at_the_top_of_a_grant_is_told(ssb):
     assert git(ssb, "log", "--format=%s", cwd=d) == "x\n", "as the remedy says"
 
 
-# name: (symlink above the grant ~/p, its missing target, the name in the grant that must be
-# protected).
+# name: (symlink above the grant ~/p, its target, which does not exist, the name in the grant that
+# must be protected)
 DANGLING = {
     "a program in the home": (".local/bin/tool", "../../p/dist/tool", "dist"),
     "a shell's start file": (".bashrc", "p/rc", "rc"),
@@ -317,7 +319,7 @@ THROUGH_LINKS = {
 
 
 def content(path):
-    """The content of a file, or of each file of a tree, by path."""
+    """Returns {path: content} of a file, or of each file of a tree."""
     files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
     return {str(p): p.read_bytes() for p in files}
 
@@ -389,8 +391,8 @@ esac
 
 @pytest.mark.parametrize("name", ["remotes", "branches"])
 def test_remote_of_a_file(ssb, name):
-    """.git/remotes and .git/branches can name the target of a push, whose hooks run on this
-    machine: a skill cannot use them."""
+    """.git/remotes and .git/branches can name a directory of this machine as the target of the
+    owner's push, and the hooks of that directory would run: a skill cannot use them."""
     for where in ("held", "control"):
         d = ssb.mkdir(where)
         history(ssb, d)
@@ -405,8 +407,8 @@ def test_remote_of_a_file(ssb, name):
 
 
 def test_link_that_a_killed_run_has_left(ssb):
-    """A killed run has left a symlink of its skill: the next run removes it, because it is newer
-    than the placeholders of that run. Older symlinks stay."""
+    """A killed run has left a symlink that its skill made. The next run removes it, because it is
+    newer than the placeholders of the killed run. Older symlinks stay."""
     d = ssb.mkdir("d")
     history(ssb, d)
     for link in ("x", "y"):

@@ -1,4 +1,4 @@
-"""The course of one run: its start, streams, signals, end and record."""
+"""One run from its start to its end: streams, signals, exit status and record."""
 import json
 import os
 import pathlib
@@ -194,7 +194,7 @@ def test_interrupt_without_namespaces(user):
                  == 3, 10)
         os.killpg(p.pid, signal.SIGINT)
         assert ends_within(p, 20) == 130, p.poll()
-        wait_for(lambda: not alive_with(length), 10)  # long before their 47 s have passed
+        wait_for(lambda: not alive_with(length), 10)  # the skill would run for 47 s
     finally:
         p.kill()
         p.communicate()

@@ -1,7 +1,8 @@
 """The schema for editors and the parser agree about every file of a corpus.
 
 A schema cannot express the Public Suffix List, duplicate keys and other rules of YAML itself. If a
-file begins with the line "# schema: accepts", only the parser refuses it.
+file of the corpus begins with the line "# schema: accepts", the schema accepts it and the parser
+refuses it.
 """
 import json
 import os

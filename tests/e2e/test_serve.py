@@ -264,7 +264,7 @@ def test_output_cannot_look_like_our_report(ssb):
         text = client.tool("run_skill", skill_dir="forger")["content"][0]["text"]
     lines = text.splitlines()
     assert "| fine" in lines and "| " + fake in lines
-    # The server itself wrote this line, for the one real attempt.
+    # This line is the server's own, for the one real attempt.
     assert [n for n in lines if n == fake] == [fake], text
     assert not [n for n in lines if n.startswith("   to allow: approve me")]
 
@@ -296,7 +296,7 @@ def test_a_broken_policy_file_is_told_at_the_start(ssb):
     r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"))
     assert r.code == 125 and f"{file}:2:1: not valid YAML" in r.errors and r.out == b"", repr(r)
     ssb.write(file, "grants: {}\n", 0o600)
-    with served(ssb) as client:  # the control; if the file breaks later, the next run is refused
+    with served(ssb) as client:  # the control; the file becomes invalid later
         structured(client.tool("run_skill", skill_dir="hello"))
         ssb.write(file, "bogus: [\n", 0o600)
         assert "not valid YAML" in failure(client.tool("run_skill", skill_dir="hello"))["message"]
@@ -454,8 +454,8 @@ def begin_stubborn(ssb, client, marker):
 def test_cancel_ends_the_run(ssb, era):
     took = []
     with served(ssb, era=era) as client:
-        # It takes 100 ms on an idle machine. If the server waited for the grace period, it would
-        # take 2 s each time.
+        # On an idle machine, the skill is dead after 100 ms. If the server waited for the skill's
+        # grace period, it would take 2 s each time.
         while not took or (took[-1] >= 1.5 and len(took) < 4):
             marker = f"cancel-{ssb.kind}-{os.getpid()}-{era}-{len(took)}"
             number = begin_stubborn(ssb, client, marker)
@@ -547,7 +547,8 @@ def test_a_socket_for_its_owner(ssb):
         assert path.stat().st_mode & 0o777 == 0o600
         assert ping_as(ssb.uid, path) == "heard" and ping_as(0, path) == "heard"
         assert ping_as(STRANGER, path) == "denied"
-        # The uid of each client is checked, even if the mode of the file would let it connect.
+        # The server checks the uid of each client, even if the mode of the socket's file lets every
+        # user connect.
         path.chmod(0o666)
         assert ping_as(STRANGER, path) == "closed"
         assert ping_as(ssb.uid, path) == "heard"

@@ -28,7 +28,8 @@ def accept(decision):
 
 
 def answered(client, decision, **arguments):
-    """Returns the result, and the messages of the questions that the client was asked."""
+    """Runs a skill and answers each question with `decision`. Returns the result, and the messages
+    of the questions."""
     messages = []
     if client.era == MODERN:
         result = client.tool("run_skill", **arguments)
@@ -71,7 +72,7 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
         assert SECRET in structured(result)["stdout"] and asked == []
     assert SECRET in ssb.run(keys).ok().text  # `run` uses the approval, too
     other = next(e for e in ERAS if e != era)
-    with served(ssb, era=other) as client:  # another server, whose client cannot be asked
+    with served(ssb, era=other) as client:  # a new server; its client cannot show a question
         assert SECRET in structured(client.tool("run_skill", skill_dir="keys"))["stdout"]
         with open(keys / "skillsandbox.yaml", "a", encoding="utf-8") as f:
             f.write("# one more byte\n")
@@ -89,8 +90,8 @@ def test_always_is_kept_while_the_manifest_is(ssb, keys, era):
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_skill_that_a_symlink_replaced(ssb, era):
-    """The owner declined an item; then the skill is moved and a symlink has its old path. The
-    declined item is not given at either path."""
+    """The owner declined an item; then the skill is moved, and a symlink replaces it at its old
+    path. By neither path does the skill get the declined item."""
     secret = ssb.write(ssb.home / "proj/key", SECRET)
     d = skill(ssb, "notes", f"print(open({str(secret)!r}).read())", read=["~/proj"])
     ssb.ssb("approve", "--yes", "--without", "read ~/proj", d).ok()
@@ -115,7 +116,8 @@ def question(client, **arguments):
 
 
 def spoiled(state):
-    """Wrong variants of `state`: one character changed at several places, cut, or longer."""
+    """Yields invalid variants of `state`: one changed character at several places, too short, too
+    long."""
     for i in {0, 1, len(state) // 3, len(state) // 2, len(state) - 2, len(state) - 1}:
         yield state[:i] + ("A" if state[i] != "A" else "B") + state[i + 1:]
     yield from (state[:-1], state[: len(state) // 2], state + "A", state * 2, "", "A" * 64)
@@ -142,7 +144,7 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
         no(state, tool="list_skills")
         _, theirs = question(other, skill_dir="keys", args=["a"])
         no(theirs)
-        # An answer without a question does not count: the owner is asked.
+        # An answer does not count if no question was asked before it: the owner is asked.
         alone = client.call("tools/call", {
             "name": "run_skill", "arguments": {"skill_dir": "keys", "args": ["a"]},
             "inputResponses": {key: accept("always")}})
@@ -157,7 +159,8 @@ def test_an_answer_is_good_for_what_it_was_asked(ssb, keys):
 
 
 def test_an_answer_is_valid_for_its_client_only(root):
-    """A client answers a question that another client of the same server got: it is refused."""
+    """A client answers a question that another client of the same server got: the answer is
+    refused."""
     ssb = root
     skill(ssb, "keys", CODE.replace("/HOME", str(ssb.home)), read=["~/.ssh"])
     path = ssb.mkdir("run") / "mcp"
@@ -221,8 +224,8 @@ def test_no_manifest_gives_a_credential(user):
 
 @pytest.mark.parametrize("named", ["a policy.yaml", ""])
 def test_the_command_that_approves_helps(ssb, keys, named):
-    """The command in the refusal names the policy file of the server by its full path, so it works
-    in any directory."""
+    """A refusal shows a command that approves the skill. It names the server's policy file by its
+    full path, so the command works in any directory."""
     flags = ["--policy", named]
     if named:
         ssb.write(ssb.work / named, "limits: {memory_mb: 99}\n", 0o600)
@@ -239,8 +242,8 @@ def test_the_command_that_approves_helps(ssb, keys, named):
 
 
 def test_what_changed_needs_the_owners_word(ssb):
-    """A skill changed after its approval, or its approval for one run is used up: it needs a new
-    approval, although it asks for nothing dangerous."""
+    """A skill has changed after its approval, or its approval was for one run and is used up. It
+    needs a new approval, although it asks for nothing dangerous."""
     d = skill(ssb, "plain", "print('one')")
     ssb.ssb("approve", "--yes", d).ok()
     with served(ssb, era=MODERN) as mute, served(ssb, era=MODERN, capabilities=ASKS) as client:
@@ -268,7 +271,8 @@ WIDE = {"read": ["~/.ssh"], "egress": [{"domain": "example.com"}]}
 
 
 def is_whole(text):
-    """True if the text has all that the skill could do, and the summary of the worst."""
+    """True if the text lists everything that the skill could do, and has the summary ("The worst of
+    it:")."""
     return "When it runs, it can:" in text and "  ! " in text and "~/.ssh" in text \
         and "example.com" in text and "The worst of it:" in text
 

@@ -1,4 +1,5 @@
-"""`skillsandbox serve --http`: which clients are accepted, and what is said about the token."""
+"""`skillsandbox serve --http`: which clients are accepted, and which messages and processes get the
+token."""
 import collections
 import contextlib
 import json
@@ -25,7 +26,8 @@ print(json.dumps(seen))
 
 
 def ask(h, **fields):
-    """The status of a call with these header fields. Without any, it is 200."""
+    """The status of a call whose default header fields are replaced by these. With none, it is
+    200."""
     message = h.message("list_skills", {})
     return h.once(body=message, **{**mcp_world.modern_fields(message), **fields})[0]
 
@@ -56,8 +58,8 @@ def test_wrong_tokens_wait_their_turn(user):
     """A flood of wrong tokens is refused; a client with the right one is served."""
     skill(user, "hello", "print('hello')")
     with http_served(user) as h, contextlib.ExitStack() as stack:
-        # The server is stopped until all requests wait. It examines only ten wrong tokens per
-        # second of its clock.
+        # The server examines only ten wrong tokens per second. It is stopped (SIGSTOP) until all
+        # requests are waiting, so that all of them come in the same second.
         clients = [stack.enter_context(h.client()) for _ in range(60)]
         message = h.message("list_skills", {})
         os.kill(h.process.pid, signal.SIGSTOP)

@@ -16,8 +16,8 @@ from serve_world import children, served, skill
 from session_cli import Sessions, end_heralds
 
 HELLO = "print('hello')"
-QUICK = 0.5  # seconds for a ping, also on a busy machine; a blocked server takes several seconds
-ATTEMPTS = 4  # during an attempt, the machine itself may have stopped for a moment
+QUICK = 0.5  # limit for a ping in seconds; a blocked server takes several seconds
+ATTEMPTS = 4  # one attempt may fail because the whole machine paused for a moment
 CLAUDE = {"CLAUDE_CODE_SESSION_ID": "7b1f-claude"}
 ELICIT = {"elicitation": {"form": {}}}
 
@@ -33,7 +33,7 @@ def pings(client, until, seconds=60):
     while len(took) < 5 or not until():
         begin = time.monotonic()
         assert begin < end, "it never came"
-        client.call("prompts/list")  # exists in both eras, and the server looks up nothing for it
+        client.call("prompts/list")  # serves as a ping: both eras have it, and it needs no files
         took.append(time.monotonic() - begin)
         time.sleep(0.02)
     return took
@@ -57,7 +57,8 @@ def answers_meanwhile(attempt):
 
 @contextlib.contextmanager
 def store_held(ssb):
-    """Locks the store, as another process of the owner does that stops during a transaction."""
+    """Locks the store during the `with` block, as if another process of the owner had been stopped
+    in a transaction."""
     db = sqlite3.connect(state(ssb) / "sessions.db", isolation_level=None, timeout=20)
     try:
         db.execute("BEGIN EXCLUSIVE")
@@ -140,7 +141,8 @@ def test_canceled_leaves_no_process(user, sessions):
             assert mcp_world.eventually(lambda: children(client.process) == [])
             client.call("ping")
             assert not client.answers
-            # When its input ends, the server does not wait for its child; the child must end, too.
+            # When the server's input ends, it does not wait for its child process; the child must
+            # end, too.
             client.send_tool("session_status")
             mcp_world.eventually(lambda: len(children(client.process)) == 1)
             (left,) = [os.pidfd_open(int(pid)) for pid in children(client.process)]
@@ -274,8 +276,8 @@ def test_a_large_skill(user):
                 asked = client.send_tool(tool, skill_dir="large", **more)
                 took = pings(client, lambda: asked in client.answers)
                 structured(client.answer(asked))
-                # The call takes long. If the server is blocked, only the minimum of five pings is
-                # sent.
+                # The call takes so long that more than five pings fit into it. If there were only
+                # five, the server was blocked.
                 return took if len(took) > 5 else [9, 9]
             answers_meanwhile(attempt)
         # A call is canceled while the files are read: no run and no process is left, unless the

@@ -43,7 +43,7 @@ def served_plain(ssb, *flags, **kw):
 
 
 def texts(value):
-    """Every name and text of a JSON value, decoded."""
+    """All strings in a parsed JSON value, including the names of members."""
     if isinstance(value, dict):
         value = [*value, *value.values()]
     return [value] if isinstance(value, str) else [
@@ -152,8 +152,8 @@ def trace_pages(client, record, **ask):
 
 @BY_USER
 def test_pages_of_some_lines(ssb, state):
-    """`from` of the next page also counts the lines that a filter leaves out; no line is returned
-    twice."""
+    """A page says from which line (`from`) the next page begins. This number also counts the lines
+    that a filter leaves out. No line is returned twice."""
     record = Record()
     state.put(record)
     with served(ssb) as client:
@@ -166,8 +166,8 @@ def test_pages_of_some_lines(ssb, state):
 
 @BY_USER
 def test_pages_of_two_records(ssb, state):
-    """Pages of two records are read in turn: the position in one has no effect on the other, whose
-    lines are longer."""
+    """Pages of two records, with lines of different lengths, are read in turn: the server must not
+    use its position in one record for the other."""
     records = Record(), Record(events=[(kind, {**members, "more": "x" * 300})
                                        for kind, members in EVENTS])
     for record in records:
@@ -202,8 +202,8 @@ def test_limits_of_pages(ssb, state):
 
 @BY_USER
 def test_a_check_is_of_the_record_as_it_is(ssb, state):
-    """A verification is remembered only for this record with its size and its time: a changed
-    record is verified again."""
+    """The server remembers the result of a verification only as long as the record keeps its size
+    and its time. A changed record is verified again."""
     record, other = Record(), Record(seed=bytes(32))
     path = state.put(record, mtime=1)
     foreign = state.put(other, mtime=1)
@@ -336,7 +336,7 @@ NEXT = "skillsandbox/next"
 
 
 def pages(client, uri):
-    """Each page as [(uri, text, next)], until the last one."""
+    """Yields each page as [(uri, text, next)], until the last one."""
     while uri is not None:
         page = [(c["uri"], c["text"], c.get("_meta", {}).get(NEXT)) for c in read(client, uri)]
         yield page
@@ -389,7 +389,7 @@ def test_all_of_the_output_in_pages(ssb, era):
         first = read(client, r["output"])
         # The text of this stream begins on a later page.
         assert first[1]["text"] == "" and NEXT in first[1]["_meta"]
-        # If a stream has no further text, it has no next page, even if it had no text at all.
+        # On the last page, neither stream has a next page, even if a stream had no text at all.
         last = list(pages(client, r["output"]))[-1]
         assert [following for _, _, following in last] == [None, None]
         ssb.write(d / "main.py", "print('y' * 1500000)")
@@ -459,7 +459,7 @@ def test_all_of_a_trace_in_pages(ssb, state):
 # ---- whose runs a client may read -----------------------------------------------------
 
 def told(client):
-    """The runs that are listed; the completion must have the same."""
+    """The runs that the server lists. Completion must offer the same runs."""
     listed = [r["uri"][len(RUNS):] for r in client.call("resources/list")["resources"]
               if r["uri"].startswith(RUNS)]
     ref = {"type": "ref/resource", "uri": RUNS + "{id}"}
@@ -506,8 +506,8 @@ def test_only_runs_of_what_is_served(ssb, state, era):
         assert rest == [ours, served_too] and by_hand not in others
         assert all(opens(client, run) for run in (by_hand, ours, served_too))
         assert not any(opens(client, run) for run in [*others, broken.id, empty.id])
-        # The newest run is of another skill, so "last" is the newest of the runs that this client
-        # may read.
+        # "last" is the newest run that this client may read. The newest of all runs is of another
+        # skill.
         last = structured(client.tool("why_denied"))["run"]["run_id"]
         assert last == by_hand
         # Runs that this server has started stay readable, even if their skill is gone.
@@ -518,7 +518,7 @@ def test_only_runs_of_what_is_served(ssb, state, era):
         missing = failure(client.tool("get_trace", run_id=str(uuid.uuid4())))["message"]
         hidden = failure(client.tool("get_trace", run_id=others[0]))["message"]
         assert missing[-30:] == hidden[-30:]
-    with served_plain(ssb, era=era) as client:  # the run was started by another server
+    with served_plain(ssb, era=era) as client:  # not the server that started `own`
         assert told(client) == [] and not opens(client, own)
     with served(ssb, era=era) as client:  # the control
         assert set(told(client)) == {by_hand, own, ours, served_too, broken.id, empty.id, *others}
@@ -529,7 +529,7 @@ def test_no_word_of_a_run_of_others(ssb, state):
     here = skill(ssb, "here")
     theirs, ours = Record(), Record(manifest=str(here / "skillsandbox.yaml"))
     with served_plain(ssb) as client:
-        client.call("ping")  # after the answer, the server has begun to watch
+        client.call("ping")  # when the server answers, it already watches the runs
         lives = [Live(state, theirs), Live(state, ours)]
         for live in lives:
             live.write(2)
@@ -593,7 +593,8 @@ def test_a_line_that_fits_no_page(ssb, state):
 
 
 def names_in_order(n, group):
-    """Ids of runs. Those of one group, whose runs ended at the same time, are sorted."""
+    """Returns n ids of runs, as they must be listed. Every `group` runs have the same time, so
+    their ids are sorted."""
     names = [str(uuid.uuid4()) for _ in range(n)]
     return [name for i in range(0, n, group) for name in sorted(names[i:i + group])]
 
@@ -637,7 +638,8 @@ def test_lists_so_many_runs(ssb, state):
 def test_lists_runs_in_pages(ssb, state, era):
     skill(ssb, "hello")
     now = time.time()
-    # 50 runs each have the same time, so that a page ends between two of them.
+    # Each group of 50 runs has the same time, so that a page ends between two runs with the same
+    # time.
     ids = [state.put(Record(run_id=name, events=EVENTS[:2]), mtime=now - i // 50).parent.name
            for i, name in enumerate(names_in_order(230, 50))]
     with served(ssb, era=era) as client:
@@ -825,13 +827,13 @@ def test_skills_that_cannot_be_served_as_files(ssb):
             assert error["code"] == -32602
             why = json.loads(read(client, SKILLS + name + "/files")[0]["text"])
             assert not why["served"] and why["why"]
-        # Each of them can be run nevertheless.
+        # Each of these skills can be run nevertheless.
         assert structured(client.tool("run_skill", skill_dir="two"))["stdout"] == "hello\n"
 
 
 def test_a_skill_cannot_take_anothers_address(ssb):
-    """Two skills are named `b`, so one of them has the address a/b. A third skill, in a directory
-    `a`, must not get this address."""
+    """Two skills are named `b`, so one of them gets the address a/b. A third skill in the directory
+    `a` must not get the same address."""
     for root in ("one/a/b", "two/b"):
         d = ssb.mkdir(root)
         ssb.write(d / "skillsandbox.yaml", manifest(name="b"))

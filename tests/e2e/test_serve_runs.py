@@ -64,7 +64,7 @@ def test_a_long_run_becomes_a_task(ssb):
         assert canceled["status"] == "cancelled" and "result" not in canceled
 
         done = wait_for(client, ids["long"])
-        plain = client.answer(waits)  # a client without the tasks extension just waits
+        plain = client.answer(waits)  # the client without the tasks extension waits for its answer
         assert done["status"] == "completed" and plain["resultType"] == "complete"
         ours, theirs = structured(done["result"]), structured(plain)
         assert set(ours) == set(theirs) and ours["stdout"] == theirs["stdout"] == "begun\ndone\n"
@@ -89,7 +89,7 @@ def test_a_task_says_what_its_run_does(user):
             time.sleep(0.1)
         """)
     with served(user, era=MODERN, capabilities=TASKS) as client:
-        task = client.tool("run_skill", skill_dir="talks")  # without a progressToken
+        task = client.tool("run_skill", skill_dir="talks")  # the call has no progressToken
         assert task["resultType"] == "task"
         seen = set()
         assert mcp_world.eventually(lambda: seen.add(client.call(
@@ -100,7 +100,7 @@ def test_a_task_says_what_its_run_does(user):
 
 # ---- canceled ----------------------------------------------------------------------------
 
-TIMES = 10  # the test runs twice, as root and as the user
+TIMES = 10  # per caller; tests run as root and as a user
 
 
 def verified(ssb):
@@ -303,7 +303,7 @@ def test_ten_thousand_bad_messages(ssb):
         structured(client.tool("run_skill", skill_dir="hello"))
         before = rss(client.process)
         batch = list(lines_of(7))
-        # A line that is still a valid call starts a run, which must end.
+        # A changed line may still be a valid call. Then it starts a run, which must end.
         for i in range(0, MESSAGES, 500):
             client.raw(b"\n".join(batch[i:i + 500]) + b"\n")
             client.call("ping")
@@ -311,7 +311,7 @@ def test_ten_thousand_bad_messages(ssb):
         assert mcp_world.eventually(lambda: not children(client.process))
         structured(client.tool("run_skill", skill_dir="hello"))
         assert rss(client.process) < before + (16 << 20), (before, rss(client.process))
-        # A line that is still a valid call may start a helper process late.
+        # A changed line that is still a valid call may start a helper process late.
         assert mcp_world.eventually(lambda: not children(client.process))
 
 
@@ -358,8 +358,8 @@ def test_ten_thousand_bad_messages_over_http(ssb):
 # ---- a share for each client ---------------------------------------------------------------
 
 def test_one_client_does_not_take_all_runs(ssb):
-    """With --max-runs 8 the first client gets four runs and the second two. Over stdio there is
-    only one client, which gets all."""
+    """With --max-runs 8, the first client may run four skills at once, the second client two. Over
+    stdio there is only one client, which may run eight."""
     gate = ssb.mkdir("gate")
     wait = f"import os, time\nwhile not os.path.exists('{gate}/end'): time.sleep(0.02)\n"
     skill(ssb, "waits", wait + "print('done')", write=[gate])
@@ -371,7 +371,8 @@ def test_one_client_does_not_take_all_runs(ssb):
             "name": "run_skill", "arguments": {"skill_dir": name}, "_meta": meta()}}
 
     def refused(client, numbers):
-        """The messages of the calls that are refused while the other calls run."""
+        """Sends twice as many calls as may run. Returns the messages of the second half, which is
+        refused."""
         for n in numbers:
             client.send(message(n, "waits"))
         return [failure(client.take()["result"])["message"] for _ in numbers[len(numbers) // 2:]]

@@ -73,8 +73,8 @@ def test_a_session_by_environment(ssb, sessions):
 
 
 def test_a_session_that_is_not_there(ssb, sessions):
-    """The session is missing or has ended: the server does not start, because it would have to
-    refuse every run. With a paused session it starts."""
+    """The session that --session names is missing or has ended: the server does not start, because
+    it would have to refuse every run. With a paused session the server starts."""
     skill(ssb, "hello", HELLO)
     for name in ("over", "paused"):
         sessions.ok("start", "--id", name)
@@ -86,7 +86,7 @@ def test_a_session_that_is_not_there(ssb, sessions):
             r = ssb.ssb("serve", "--skills", ssb.mkdir("skills"), *flags, env=env)
             assert r.code == code and word in r.errors and r.out == b"", repr(r)
             assert "session start" in r.errors, repr(r)
-    with served(ssb, "--session", "paused") as client:  # a paused session can be resumed
+    with served(ssb, "--session", "paused") as client:  # this works for a paused session
         assert failure(client.tool("run_skill", skill_dir="hello"))["code"] == "policy"
         sessions.ok("resume", "paused")
         structured(client.tool("run_skill", skill_dir="hello"))
@@ -184,7 +184,7 @@ def test_a_violation_ends_it_for_good(ssb, sessions):
         # No call of a client makes the session active again.
         again = structured(client.tool("report_violation", type="odd"))
         assert not again["allowed"] and again["session"]["state"] == "killed"
-    # Another server, but the same client: its session is still killed.
+    # The same client starts another server: the client's session is still killed.
     with served(ssb, "--session-policy", policy, env=CLAUDE) as client:
         refused = failure(client.tool("run_skill", skill_dir="hello"))
         assert refused["code"] == "policy" and "leak" in refused["message"]
@@ -203,8 +203,8 @@ def test_the_token_is_the_client(ssb, sessions):
     with http_served(ssb, "--session-policy", policy) as h:
         structured(h.tool("run_skill", skill_dir="hello"))
         own = structured(h.tool("session_status"))["session"]["session_id"]
-        # A field of a message does not select another session: with a new value in each message, a
-        # client would get a new budget.
+        # A field of a message does not select another session. Otherwise a client could get a new
+        # budget by a new value in each message.
         other = h.tool("session_status", more=codex({"session_id": "turn"}))
         assert structured(other)["session"]["session_id"] == own
         assert not structured(h.tool("report_violation", type="leak"))["allowed"]
@@ -217,8 +217,8 @@ def test_the_token_is_the_client(ssb, sessions):
 
 
 def test_no_client_waits_for_the_grace(user):
-    """The session was killed and its run has one hour to end: other calls are answered during this
-    time."""
+    """The session was killed, and its run has a grace period of one hour: other calls are answered
+    during this time."""
     sessions = Sessions(user)
     skill(user, "stubborn", STUBBORN)
     policy = sessions.policy(violations={"thresholds": {"leak": 1}},

@@ -14,7 +14,8 @@ import harness
 from session_cli import ID, Sessions, is_clean, on_terminal, outlive, store_url
 
 HOSTILE = "a\x1b[31mred\x07\x08\r\nFORGED line\u202etxt\u200b\x9b2J"
-# Without \r, because a terminal adds carriage returns.
+# The control characters that must not be shown. \r is not one of them, because a terminal adds it
+# at the end of each line.
 BYTES = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\u202e\u200b\x9b]")
 COMMANDS = ["start", "list", "show", "check", "settle", "violation", "pause", "resume", "kill",
             "complete", "expire"]
@@ -51,8 +52,8 @@ def test_start_with_words(sessions):
 
 
 def test_an_id_is_never_used_twice(sessions):
-    """An id cannot be used a second time, even after its session has ended. In the existing engine
-    the second session began anew, with nothing spent."""
+    """An id cannot be used a second time, even after its session has ended. (In the older session
+    engine that ours is compared with, the second session began with nothing spent.)"""
     sessions.start("--id", "once")
     sessions.ok("check", "once", "--cost", "0.5")
     r = sessions("start", "--id", "once")
@@ -324,8 +325,8 @@ def test_the_owners_prices(local):
 
 
 def test_parallel_checks_never_pass_more_than_the_budget(sessions):
-    """Ten checks of $0.40 at the same time, with a budget of $1: two are allowed. The existing
-    engine allowed all of them."""
+    """Ten checks of $0.40 at the same time, with a budget of $1: two are allowed. The older engine
+    allowed all ten."""
     sessions.start("--id", "s", budget={"max_cost_per_session": 1, "on_exceed": "block"})
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         codes = [r.code for r in pool.map(
@@ -435,8 +436,8 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 
 def test_an_idle_session_expires(sessions):
-    """A session expires even if no command asks about it. In the existing engine it stayed active
-    for ever."""
+    """A session expires even if no command asks about it. In the older engine such a session stayed
+    active for ever."""
     sessions.start("--id", "long")
 
     def begin(seconds):
@@ -545,8 +546,8 @@ def test_the_ledger_says_what_was_passed(local, act):
     assert (seen["code"], seen["act"]) == ("threshold", act)
     told = local.ok("show", s)
     assert "runs: 1, more than 0" in told and "seen: 1 times, the threshold is 1" in told
-    # With `log` the run exceeds the limit, and so it also passes the level of the limit's alert.
-    # With `block` the run is refused.
+    # With `log` the run may exceed the limit, so it also passes the level at which this limit
+    # causes an alert. With `block` the run is refused.
     assert local.state(s) == ("alert" if act == "log" else "active")
 
 
@@ -618,7 +619,8 @@ def test_colour_only_on_a_terminal(local):
 
 
 def test_hostile_text_cannot_steer_the_terminal(sessions):
-    """Text that the store accepts is shown harmless and on one line, wherever it is."""
+    """The store accepts text with control characters. Each command shows such text on one line,
+    with its control characters escaped."""
     turned = "x\u202eexe.txt\u200b"
     sessions.start("--id", "s")
     sessions.ok("violation", "s", "--type", turned, "--details", HOSTILE)
@@ -635,8 +637,8 @@ def test_hostile_text_cannot_steer_the_terminal(sessions):
 
 
 def test_no_details_keep_a_violation_from_being_counted(sessions):
-    """Details may be a skill's own words. If they are too long they are cut between two characters,
-    and the violation counts."""
+    """The details of a violation may be text of a skill. If they are too long, they are cut between
+    two characters, and the violation counts."""
     details = ["x" * 4095, "x" * 4096, "\u6f22" * 1400, "x" + "\u6f22" * 1400, "\x01" * 5000,
                "\udcff" * 5000, "\udc80" * 5000, "\U0001f600" * 2000, "x" * 100000]
     sessions.start("--id", "s", violations={"thresholds": {"leak": len(details)}})
@@ -651,8 +653,8 @@ def test_no_details_keep_a_violation_from_being_counted(sessions):
 
 
 def test_a_store_that_was_written_by_others_cannot_either(local):
-    """A program that can write the store's file can put any text into it: the text is shown
-    harmless, or the store is refused."""
+    """A program that can write the store's file can put any text into it. The text is shown with
+    its control characters escaped, or the store is refused."""
     local.start("--id", "s")
     local.ok("violation", "s", "--type", "x", "--details", "y")
     path = local.ssb.state / "skillsandbox/sessions.db"
@@ -712,7 +714,8 @@ def test_a_ledger_that_is_cut_back_is_noticed(sessions):
     r = ssb.ssb("audit", "verify", path)
     assert r.code == 3 and "the end is missing: the ledger in the store has 6 records" in r.text, repr(r)
 
-    # Another machine has no store to compare with, but it does not call the cut ledger complete.
+    # A machine without the store cannot compare, but `audit verify` does not call the cut ledger
+    # complete there, either.
     key = (ssb.state / "skillsandbox/trace.pub").read_text().strip()
     away = {"XDG_STATE_HOME": str(ssb.mkdir("away")), "XDG_CONFIG_HOME": str(ssb.mkdir("none"))}
     r = ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()

@@ -19,7 +19,7 @@ from harness import wait_for
 
 @pytest.fixture(scope="module")
 def tools(base):
-    """Copies of the test programs that both callers can execute."""
+    """A directory with copies of the test programs, which both callers can execute."""
     out = pathlib.Path(base) / f"session-db-{os.getpid()}"
     out.mkdir(mode=0o755)
     for name in ("test_session_db", "session_db_probe"):
@@ -29,7 +29,7 @@ def tools(base):
 
 
 class Probe:
-    """Commands of session_db_probe for one store, as one caller."""
+    """Calls session_db_probe with the URL or file of one store, as one caller."""
 
     def __init__(self, runner, tools, store):
         self.runner, self.store = runner, str(store)
@@ -44,7 +44,8 @@ class Probe:
                                  bufsize=1)
 
     def counts(self, tag):
-        """Returns four counts of the transactions, each from other data that they write."""
+        """Returns four counts of the transactions with this tag. Each transaction writes four kinds
+        of data; each count is from another kind."""
         return [int(n) for n in self("count", tag).ok().text.split()]
 
 
@@ -153,8 +154,8 @@ def syncs(runner, argv, log):
 
 
 def test_one_sync_for_a_commit(root, tools):
-    """Each commit makes one sync. With fewer, it would not be on the disk; more would only be
-    slow."""
+    """Each commit makes exactly one sync. Without it, the commit might not be on the disk; a second
+    one would only cost time."""
     store = root.mkdir("state", 0o700) / "s.db"
     probe = [tools / "session_db_probe", store, "write"]
     root.as_caller([*probe, "1", "t"]).ok()
@@ -189,7 +190,7 @@ def test_full_disk(root, tools):
 
 
 def test_full_disk_at_first(root, tools):
-    """The disk has no room for the tables: no file is left that is later taken for a store."""
+    """The disk has no room for the tables: no file is left that would later be used as a store."""
     probe = tools / "session_db_probe"
     script = f"""
         set -e
@@ -250,7 +251,8 @@ def test_others_directory(root, user, tools):
 
 
 def without(library):
-    """A command prefix: a new mount namespace in which this library cannot be loaded."""
+    """Returns the beginning of a command: it makes a new mount namespace in which this library
+    cannot be loaded."""
     real = next(os.path.realpath(p) for p in (f"/usr/lib/x86_64-linux-gnu/{library}",
                                               f"/usr/lib/aarch64-linux-gnu/{library}")
                 if os.path.exists(p))
@@ -313,8 +315,8 @@ def test_crash_of_the_server(ssb, tools, pg, server):
 
 
 def test_crash_in_the_middle_of_a_transaction(ssb, tools, pg, server):
-    """The server crashes during a transaction: all of it is lost, and nothing of it goes to the new
-    connection."""
+    """The server crashes during a transaction: all of the transaction is lost, and the store does
+    not send a part of it on its new connection."""
     with Stay(pg) as one:
         assert one.do("begin") == "ok 0" and one.do("run") == "ok 0"
         server.kill()
@@ -328,8 +330,8 @@ def test_crash_in_the_middle_of_a_transaction(ssb, tools, pg, server):
 
 
 def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
-    """The answer to a COMMIT is lost: the store asks the server again, and reports that the commit
-    was made."""
+    """The answer to a COMMIT is lost: the store asks the server what happened, and reports that the
+    commit was made."""
     with postgres.LossyProxy(server, b"COMMIT\0") as proxy:
         url = database.replace(f"port={server.port}", f"port={proxy.port}")
         url = re.sub(r"host=[^&]*", "host=127.0.0.1", url) + "&sslmode=disable"
@@ -341,8 +343,8 @@ def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
             proxy.dropped.clear()
             assert one.do("commit") == "ok 0"
             assert proxy.dropped.is_set()
-            # Without a lock the transaction has no number that could be asked about, so its outcome
-            # is unknown.
+            # This transaction takes no lock, so PostgreSQL has given it no number by which the
+            # store could ask about its outcome.
             assert one.do("begin") == "ok 0" and one.do("run") == "ok 0"
             proxy.dropped.clear()
             line = one.do("commit")
@@ -351,8 +353,9 @@ def test_answer_to_a_commit_is_lost(ssb, tools, server, database):
 
 
 def test_commit_that_is_not_answered(ssb, tools, pg, server):
-    """The connection breaks during a COMMIT, before the server has made it: the store asks the
-    server, and reports that it was not made. A constraint that sleeps makes the COMMIT slow."""
+    """The connection breaks during a COMMIT, before the server has made the commit: the store asks
+    the server what happened, and reports that the commit was not made. A constraint that sleeps
+    makes the COMMIT slow."""
     name = name_of(pg.store)
     with Stay(pg) as one:
         server.sql("""
@@ -362,7 +365,8 @@ def test_commit_that_is_not_answered(ssb, tools, pg, server):
               FOR EACH ROW EXECUTE FUNCTION slow()""", name)
         assert one.do("begin") == "ok 0" and one.do("lock") == "ok 0" and one.do("run") == "ok 0"
         one.p.stdin.write("commit\n")
-        # Waits until the COMMIT sleeps. One that has ended is still shown as the last query.
+        # Waits until the COMMIT sleeps. PostgreSQL also shows a COMMIT that has ended, as the last
+        # query of a connection.
         wait_for(lambda: server.sql(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
             f" WHERE datname = '{name}' AND query = 'COMMIT' AND wait_event = 'PgSleep'",
@@ -421,7 +425,7 @@ def test_no_server(ssb, tools):
     r = Probe(ssb, tools, url)("open")
     assert r.code == 1 and "cannot be reached" in r.errors, repr(r)
     assert "decoy-pw" not in r.errors
-    assert "Connection refused (" in r.errors, repr(r)  # and no second reason after it
+    assert "Connection refused (" in r.errors, repr(r)  # only one reason is shown
 
 
 def test_foreign_database(ssb, tools, server, database):
@@ -451,7 +455,8 @@ def test_role_without_rights(ssb, tools, server, database):
 
 
 def test_commits_are_on_the_disk(ssb, tools, server, database):
-    """The database's settings would allow a commit to be lost: the store overrules them."""
+    """By the database's settings, a commit could be lost (synchronous_commit = off): the store
+    overrules them."""
     name = name_of(database)
     server.sql(f"ALTER DATABASE {name} SET synchronous_commit = off", name)
     server.sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'", name)

@@ -1,8 +1,8 @@
 """The decisions of a session, made through the command line.
 
-The cases and the names of the calls come from an existing session engine. Our commands decide as
-that engine does, except where it has known faults. The last tests show what these decisions do to
-runs, and which messages the owner gets.
+The cases and the names of the calls come from an existing session engine of another project. Our
+commands decide as that engine does, except where it has known faults. The last tests show what
+these decisions do to runs, and which messages the owner gets.
 """
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ import notify_world
 from harness import wait_for
 from session_cli import Sessions, end_heralds, outlive, store_url
 
-# USD for a million tokens: input, output.
+# model: (USD for a million input tokens, USD for a million output tokens)
 PRICES = {
     "gpt-4o": (2.50, 10), "gpt-4o-mini": (0.15, 0.60), "gpt-4.1": (2, 8),
     "gpt-4.1-mini": (0.40, 1.60), "gpt-4.1-nano": (0.10, 0.40), "o3": (2, 8),
@@ -39,7 +39,7 @@ def engine(request, user):
 
 
 class Engine:
-    """The calls of the existing engine, with its names."""
+    """Has the methods of the existing engine, by their names there, and calls our commands."""
 
     def __init__(self, sessions, url):
         self.sessions = sessions
@@ -150,8 +150,8 @@ def test_then_the_budget(engine):
     ("kill", False, "killed"), ("pause", False, "paused"), ("block", False, "active"),
     ("alert", True, "alert"), ("log", True, "alert")])
 def test_on_exceed(engine, on_exceed, allowed, state):
-    """With `alert` and `log` an action beyond the budget is allowed. The existing engine denied it
-    without a message."""
+    """If the policy says `alert` or `log`, an action beyond the budget is allowed. The existing
+    engine denied it without a message."""
     s = engine.create_session(budget={"max_cost_per_session": 1, "max_cost_per_action": 9,
                                       "on_exceed": on_exceed})
     d = engine.pre_action(s, estimated_cost=1.5)
@@ -201,7 +201,8 @@ def test_violation_thresholds(engine):
 @pytest.mark.parametrize("act, state", [("alert", "alert"), ("pause", "paused"),
                                         ("block", "active"), ("log", "active")])
 def test_on_threshold(engine, act, state):
-    """Each action at a threshold has its effect. In the existing engine only `kill` had one."""
+    """When violations reach a threshold, the action of the policy has its effect. In the existing
+    engine only `kill` had an effect."""
     s = engine.create_session(violations={"thresholds": {"x": 2}, "on_threshold": act})
     assert engine.record_violation(s, "x")["action_taken"] == "log"
     assert engine.record_violation(s, "x")["action_taken"] == act
@@ -345,7 +346,7 @@ def test_a_refused_check_kills_the_runs(engine):
 
 
 def test_a_kill_that_was_cut_short_is_finished(user):
-    """A kill is in the store, but its process died before it told the keeper: the run continues.
+    """A process wrote a kill into the store, but died before it told the keeper: the run continues.
     The next kill ends the run."""
     sessions = Sessions(user)
     s = sessions.start()
@@ -418,12 +419,12 @@ def test_a_dead_receiver_delays_nothing(engine):
         took = time.monotonic() - begun
         assert run.end()[0] == 125
         assert took < 9, f"{took} s"
-        # A message that fails is recorded, too, and the ledger stays valid.
+        # A message that cannot be delivered is recorded, too, and the ledger stays valid.
         wait_for(lambda: any(line["kind"] == "notification"
                              for line in engine.sessions.ledger(s)))
     ssb = engine.sessions.ssb
 
-    def verified():  # verify fails if a further attempt is recorded at the same time
+    def verified():  # fails if a further attempt is just being recorded
         path = ssb.write(ssb.work / "l.jsonl", engine.sessions("show", s, "--ledger").ok().out)
         return ssb.ssb("audit", "verify", "-q", path).code == 0
     wait_for(verified)

@@ -1,5 +1,6 @@
 """Runs of a session whose store is PostgreSQL: commands on other machines reach them, and they end
-if the server is lost. The other machine is this one with another host name."""
+if the server is lost. The "other machine" is this one with another host name, in a new
+namespace."""
 import hashlib
 import os
 import signal
@@ -29,8 +30,8 @@ def elsewhere(world, *words):
                            cwd=r.work).ok().json()
 
 
-# Puts an overlay over /etc. A mount over machine-id would need that file, and the machine that runs
-# the tests may have none.
+# Replaces /etc/machine-id by an overlay over /etc. A mount over the file itself would fail if the
+# machine that runs the tests has no such file.
 NAMESAKE = """
 mkdir -p "$0/etc"; rm -f "$0/etc/machine-id"
 case $1 in
@@ -83,7 +84,7 @@ def test_a_pause_from_elsewhere(fleet):
 def test_a_server_that_is_gone(fleet, server):
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
-    # The clock starts before stop(), because the connections end at once and stop() takes longer.
+    # The time is measured from before stop(), because the connections end when stop() begins.
     begun = time.monotonic()
     server.stop()
     try:
@@ -101,7 +102,7 @@ def test_a_server_that_is_gone(fleet, server):
 
 
 def test_machines_of_one_name(fleet):
-    """A run on another machine that has the same host name is not taken for lost."""
+    """A run on another machine with the same host name is not treated as lost."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
     assert namesake(fleet, 1, 1, fleet.driver, "lost", "a").ok().json() == {"closed": 0}
@@ -116,8 +117,8 @@ def test_machines_of_one_name(fleet):
 
 
 def test_another_pid_namespace_is_another_place(fleet):
-    """A command in another pid namespace acts on no run here, because the same pids mean other
-    processes there."""
+    """A command in another pid namespace changes no run of this one, because the pids in the store
+    mean other processes there."""
     fleet.start("a")
     run, sleeper = fleet.sleeping("a")
     r = fleet.runner
@@ -131,7 +132,8 @@ def test_another_pid_namespace_is_another_place(fleet):
 
 
 def test_a_restarted_machine(fleet):
-    """The control: a run that this machine left before it was restarted is lost, and is closed."""
+    """The control: a run that was running when this machine was restarted is lost, and is
+    closed."""
     fleet.start("a")
     run, _ = fleet.sleeping("a")
     (_, keeper, _), = fleet.runs("a")

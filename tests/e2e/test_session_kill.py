@@ -16,8 +16,8 @@ from test_session_runs import all_dead
 @pytest.mark.parametrize("either", ["user-sqlite", "user-postgres"], indirect=True)
 @pytest.mark.parametrize("how", ["policy", "owner"])
 def test_a_deaf_skill_has_its_whole_grace(either, how):
-    """A skill ignores the signal: its grace period is never shorter than promised, whether the
-    owner or the policy kills it."""
+    """A skill ignores the first signal of a kill: its grace period is never shorter than promised,
+    whether the owner or the policy kills it."""
     either.start("a", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "1s" if how == "owner" else "2s"}})
     run, sleeper = either.sleeping("a", "trap '' TERM")
@@ -97,8 +97,8 @@ def test_a_damaged_row_saves_no_run(either, damage):
         either.sql("UPDATE runs SET keeper = -1 WHERE session = 1")
     r = either.drive("kill", "a")
     assert all_dead(sleeper), "alive when the command returned"
-    # With PostgreSQL the keeper may have got the kill from the store, and have corrected the row
-    # when its run ended.
+    # With PostgreSQL, the keeper may have got the kill from the store. It then ends its run and
+    # repairs the damaged row, and the kill succeeds.
     if r.code != 0 or either.server is None:
         assert r.code == 1 and "damaged" in r.errors, repr(r)
     assert r.json()["left"] == 0
@@ -164,8 +164,8 @@ def test_the_keeper_is_not_a_zombie_of_the_caller(sessions):
 
 
 def test_every_session_that_changed_is_acted_on(either):
-    """A child session's time is over, and it settles a cost that its parent cannot pay: the runs of
-    both end."""
+    """A child session has expired, and then settles a cost that exceeds its parent's budget: the
+    runs of both sessions end."""
     either.start("p", {"budget": {"max_cost_per_session": 1.0, "max_cost_per_action": 9.0},
                        "kill_switch": {"grace_period": "0s"}})
     either.start("c", {"session": {"max_duration": "6s"}, "kill_switch": {"grace_period": "0s"}},
@@ -174,7 +174,7 @@ def test_every_session_that_changed_is_acted_on(either):
     number = either.drive("spend", "c", "0.5").ok().json()["reservation"]
     run, sleeper = either.sleeping("p")
     (_, keeper, _), = either.runs("p")
-    either.stop(keeper)  # so that it cannot end the run by itself
+    either.stop(keeper)  # the keeper must not end the run by itself
     time.sleep(max(0, over - time.monotonic()))
     assert sleeper.pids(), "the control"
     either.drive("settle", str(number), "5").ok()
@@ -244,7 +244,7 @@ HEARD, DONE, REFUSED, OTHER = range(4)
 
 
 def talk(path, op, session=b""):
-    """The keeper's answers."""
+    """Sends one request to the keeper at this socket, and returns its answers."""
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(10)
     with s:
@@ -261,8 +261,8 @@ def talk(path, op, session=b""):
 
 
 def test_what_was_killed_is_not_resumed(user):
-    """A kill cannot be undone by a resume, even if the store does not have the kill yet: a run in
-    its grace period refuses it."""
+    """A resume cannot undo a kill, even if the kill is not in the store yet: a run in its grace
+    period refuses the resume."""
     sessions = Sessions(user)
     sessions.start("top")
     sessions.start("a", parent="top")

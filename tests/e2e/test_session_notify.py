@@ -108,13 +108,13 @@ def test_https_and_the_authorities_it_trusts(ssb, driver):
     _, other = world.authority(ssb, "other")
     with Receiver(tls=context) as r:
         box.add(JSON, r.url, secret_file(ssb))
-        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # neither trusts the receiver's authority
+        for env in ({}, {"SSL_CERT_FILE": str(other)}):  # in both, its CA is not trusted
             box.deliver(4, **env)
             tries = box.done()
             assert not r.requests and tries[-1][1] == 0 and tries[-1][2] > 0
             assert "ertificate" in tries[-1][3] or "SSL" in tries[-1][3]
             (box.dir / "done.txt").unlink()
-        # The control: the same receiver, with its authority trusted.
+        # The control: the same receiver, and its CA is trusted.
         box.deliver(SSL_CERT_FILE=str(ca))
         assert box.done() == [(0, 200, 0, "")]
         check_signature(r.requests[0])
@@ -266,7 +266,7 @@ def test_dead_and_silent_receivers_delay_no_other(box):
 
 
 def add_many(box, r):
-    for i in range(100):  # more than the herald takes at once
+    for i in range(100):  # more messages than the herald takes at once
         box.add(JSON, r.url, event={**EVENT, "action_count": i})
 
 
@@ -277,16 +277,16 @@ def numbers(r):
 def test_many_messages_keep_their_order(box):
     with Receiver() as r:
         add_many(box, r)
-        # Long enough even if the machine pauses, so that some messages are taken again only after
-        # a minute.
+        # The limit is long: if the machine pauses, some messages are tried again only after a
+        # minute.
         box.deliver(150)
         assert numbers(r) == list(range(100))
         assert len(box.done()) == 100
 
 
 def test_a_late_answer_changes_no_order(box):
-    """The first answer comes late: the herald gives the newest messages back, so that another
-    herald can take them. The order of the messages stays the same."""
+    """The receiver's first answer comes late: the herald gives the newest messages back to the
+    outbox, so that another herald can take them. The order of the messages stays the same."""
     with Receiver(plan=[world.late]) as r:
         add_many(box, r)
         box.deliver(30)
@@ -440,7 +440,8 @@ def test_one_at_a_time_sees_to_all(box):
         wait_for(lambda: good.requests)
         wait_for(lambda: box.heralds() == [first])
         time.sleep(0.5)
-        # The silent receiver gets the next request only after its ten seconds.
+        # The silent receiver gets its next request only when ten seconds, the time limit of a
+        # request, have passed.
         times = [x[3] for x in slow.requests]
         assert len(good.requests) == 1 and all(t - times[0] > 9 for t in times[1:]), times
 
@@ -532,7 +533,7 @@ def test_a_kill_is_told_and_written_down(ssb, store_program):
             mine = [x for x in lines if url[:-len("/hook")] in x]
             assert len(mine) == len(statuses)
             assert all(f'"status": "{s}"' in x for s, x in zip(statuses, mine)), mine
-        assert not any("/hook" in x for x in lines)  # the path is as secret as a password
+        assert not any("/hook" in x for x in lines)  # no paths: a URL's path may be a secret
 
 
 def test_what_a_dead_herald_left_is_resumed(user, store_program):

@@ -36,7 +36,7 @@ def begin(sessions, *urls, env=None, **sections):
 
 
 def told(sessions, session):
-    """The lines that a collector must get."""
+    """The lines of the session's ledger that a collector must get."""
     return [x for x in sessions.ledger(session) if x["kind"] != "signature" and
             not (x["kind"] == "notification" and x["type"] == "otel")]
 
@@ -120,7 +120,8 @@ def test_the_whole_of_a_session(sessions):
 
 
 def test_nothing_follows_a_delivery(sessions, ssb):
-    """The ledger's line about a delivery is not delivered: that would never end."""
+    """A delivery adds a line to the ledger. This line is not delivered: otherwise the deliveries
+    would never end."""
     with otlp_world.collector() as c:
         s = begin(sessions, c.url)
         sessions.ok("complete", s)
@@ -239,7 +240,7 @@ def test_a_slow_collector_delays_no_command(local):
         wait_for(lambda: slow.requests, 15)
         quick(local, "check", s, "--cost", "0.1").ok()
         quick(local, "kill", s).ok()
-        wait_for(lambda: hook.requests, 8)  # less than the ten seconds that the slow collector has
+        wait_for(lambda: hook.requests, 8)  # without waiting 10 s for the slow collector
         wait_for(lambda: good.spans, 8)
         times = [t for _, _, _, t in slow.requests]
         assert not slow.logs and all(t - times[0] > 9 for t in times[1:]), times
@@ -288,8 +289,8 @@ def test_another_herald_goes_on_where_one_died(local, ssb):
         s = begin(local, c.url)
         for _ in range(4):
             local.ok("check", s, "--cost", "0.1")
-            # Lines whose delivery is not recorded when the herald dies would be sent again, after a
-            # minute.
+            # The test waits until the delivery of all lines is recorded. If the herald died before
+            # that, lines would be sent again, after a minute.
             wait_for(lambda: sum(x["lines"] for x in deliveries(local, s)) ==
                      len(told(local, s)), 15)
             kill_heralds(ssb)
@@ -310,7 +311,7 @@ def test_a_herald_that_died_at_work_leaves_nothing_out(local, ssb):
         assert not c.logs, "its lease holds"
         kill_heralds(ssb)
         with sqlite3.connect(ssb.state / "skillsandbox/sessions.db") as db:
-            # Ends the lease, as if a minute had passed.
+            # Ends the dead herald's lease of the lines, as if a minute had passed.
             assert db.execute("UPDATE sends SET leased = 0").rowcount == 1
         local.ok("list")
         wait_for(lambda: c.logs, 15)

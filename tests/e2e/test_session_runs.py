@@ -28,8 +28,8 @@ def all_dead(*sleepers):
 
 
 def found(world, report, all_of_them=3):
-    """The number of runs that were found. With PostgreSQL the store tells the keepers, so a run may
-    have ended before it is found: then the expected number is returned."""
+    """The number of runs that a kill found. With PostgreSQL the store tells the keepers of the
+    kill, so a run may have ended before the kill finds it: then the expected number is returned."""
     if world.server is not None:
         assert report["runs"] <= all_of_them
         return all_of_them
@@ -52,7 +52,8 @@ def test_kill_ends_every_run(either):
     runs = [either.sleeping("a", script), either.sleeping("a"), either.sleeping("a")]
     other, others = either.sleeping("b")
     until(lambda: all(s.pids() for s in tree))
-    # The control: they do not end by themselves, although the store is asked several times.
+    # The control: the runs do not end by themselves, although their keepers ask the store several
+    # times.
     time.sleep(1.2)
     assert all(s.pids() for s in [*tree, others, *(s for _, s in runs)])
     report = either.act("kill", "a")
@@ -76,7 +77,7 @@ def test_a_killed_session_stays_killed(sessions):
     for _ in range(2):
         r = sessions.runner.run("--session", "a", "--", "/bin/echo", "hi")
         assert r.code == 125 and r.text == "" and REASON in r.errors, repr(r)
-        # Everything except the store itself is removed, as after a restart.
+        # All files beside the store are removed, as by a restart of the machine.
         for f in (sessions.state / "live").iterdir():
             f.unlink()
         (sessions.state / "live").rmdir()
@@ -132,8 +133,8 @@ NO_USERNS = """echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --amb
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_kill_where_there_are_no_namespaces(user, stopped):
-    """Without namespaces, init is not the first process of one: if only init ended, the other
-    processes would keep running."""
+    """Without namespaces, init is not PID 1 of a namespace: if only init ended, the other processes
+    would keep running."""
     sessions = Sessions(user)
     sessions.start("a")
     sleepers = [Sleeper() for _ in range(3)]
@@ -169,7 +170,7 @@ def test_grace(sessions):
     assert time.monotonic() - begun < 10, "it was ready sooner"
     r = run.end()
     assert (r.code, r.text) == (125, "bye\n"), repr(r)
-    # A skill that ignores the signal has this time, and no more.
+    # A skill that ignores SIGTERM gets the grace period, and no more.
     sessions.start("b")
     run, sleeper = sessions.sleeping("b", "trap '' TERM")
     begun = time.monotonic()
@@ -220,8 +221,8 @@ def test_both_killed_at_once(sessions):
 
 
 def test_keeper_killed_beside_a_stopped_supervisor(sessions):
-    """The keeper is killed and the supervisor is stopped, so no process would end the run: the next
-    command does."""
+    """The keeper is killed and the supervisor is stopped (SIGSTOP), so neither ends the run: the
+    next command of the session does."""
     sessions.start("a")
     run, sleeper = sessions.sleeping("a")
     (_, keeper, _), = sessions.runs("a")
@@ -275,9 +276,9 @@ def test_pause_and_resume(either):
     until(lambda: all(ticks(o) > 5 for o in outs))
     report = either.act("pause", "a")
     assert (report["runs"], report["reached"], report["left"]) == (3, 3, 0)
-    time.sleep(2.5)  # so that the pipes are empty
+    time.sleep(2.5)  # until the pipes are empty
     before = [ticks(o) for o in outs]
-    time.sleep(2.5)  # in this time the keepers ask the store again
+    time.sleep(2.5)  # the keepers ask the store again meanwhile
     assert [ticks(o) for o in outs] == before
     assert either.runner.run("--session", "a", "--", "/bin/true").code == 125
     assert either.act("resume", "a")["left"] == 0
@@ -404,7 +405,7 @@ def test_violations_end_a_run_at_the_count(sessions):
     assert r.code == 125 and "through" not in r.text, repr(r)
     got = sessions.show("a")
     assert got["state"] == "killed" and got["violations"] >= 3
-    # The control: a session without this limit.
+    # The control: in a session without this limit, the same skill is not ended.
     sessions.start("b")
     r = sessions.popen(str(skill), "--", "0", session="b").end()
     assert r.code == 0 and "through" in r.text, repr(r)
@@ -474,8 +475,8 @@ def test_no_way_from_inside(sessions):
     skill = sessions.runner.skill(code)
     r = sessions.runner.run("--session", "a", skill).ok()
     assert json.loads(r.text) == [False] * 4
-    # The owner may grant everything to a skill. Even then no socket of a keeper answers it, and
-    # writing there is refused.
+    # Even if the owner grants the whole home to be read, no socket of a keeper answers the skill. A
+    # grant to write to the directory of these sockets, or above it, is refused.
     r = sessions.runner.run("--session", "a", "--read", sessions.runner.home, skill).ok()
     assert json.loads(r.text)[3] is False, repr(r)
     for path in (sessions.runner.home, sessions.state, sessions.state / "live"):
@@ -576,8 +577,8 @@ def test_ps_names_the_session(sessions):
 
 @pytest.mark.parametrize("either", ["root-sqlite", "user-postgres"], indirect=True)
 def test_a_lost_store(either):
-    """Another process locks the store, which is like a loss of it: each run does what its policy's
-    on_store_loss says."""
+    """Another process locks the store, so the keepers treat it as lost: each run does what its
+    policy's on_store_loss says."""
     policies = {"kill": {}, "pause": {"kill_switch": {"on_store_loss": "pause"}},
                 "on": {"kill_switch": {"on_store_loss": "continue"}}}
     for name, policy in policies.items():
@@ -658,7 +659,7 @@ def test_connections_and_domains(net, sessions, limit, most):
     egress = [rule(n, 7001, protocol="tcp") for n in names]
     code = f"NAMES = {names!r}\n" + CONNECT
     sessions.start("a", {"limits": {limit: most}, "kill_switch": {"grace_period": "0s"}})
-    # The pause is longer than the time in which the limit is noticed.
+    # The skill's pause is longer than the supervisor needs to notice that the limit is reached.
     r = net.inside("PAUSE = 20\n" + code, egress, flags=(*GRANT, "--session", "a"))
     assert r.code == 125 and "through" not in r.text and limit in r.errors, repr(r)
     assert sessions.show("a")[limit] == most + 1

@@ -1,7 +1,7 @@
 """The editors' schema of session policies and the parser agree.
 
-Both accept the files in tests/sessions/good. Each line of bad.txt is a document that the parser
-refuses. The schema refuses it, too, unless the line begins with "!".
+Both accept the files in tests/sessions/good. Each line of tests/sessions/bad.txt is a policy that
+the parser refuses. The schema refuses it, too, unless the line begins with "!".
 """
 import json
 import re
@@ -44,7 +44,7 @@ def parser(path):
 
 
 def said(text, tmp_path):
-    """What the parser prints about a text; "" if it accepts the text."""
+    """Returns what the parser prints about a text; "" if it accepts the text."""
     path = tmp_path / "session.yaml"
     path.write_text(text)
     result = parser(path)

@@ -61,7 +61,7 @@ def store(request, base):
 
 
 def said(out):
-    """What a process has done, according to its output."""
+    """Returns the actions of a process, as it reported them."""
     out.seek(0)
     return [(what, int(n)) for what, n in (line.split() for line in out.read().decode()
                                            .splitlines() if line.count(" ") == 1)]
@@ -97,12 +97,12 @@ def test_fifty_processes_never_pass_the_budget(store):
 
 
 def test_killed_in_the_middle(store):
-    """Processes are killed while they spend: each action that they reported is in the ledger once,
-    and none is there in part."""
+    """Processes are killed while they spend: each action that they reported is in the ledger
+    exactly once, and no action is only half recorded."""
     amount = 77
     store.start("killed", "budget:\n  max_cost_per_session: 1000\n"
                           "session:\n  max_actions: 1000000\n")
-    # The processes that are killed would otherwise run for minutes.
+    # The first six processes would run for minutes, but are killed.
     running = [store.spawn("spend", "killed", 100000 if i < 6 else 150, amount)
                for i in range(12)]
     rng = random.Random(5)

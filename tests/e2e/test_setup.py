@@ -1,5 +1,5 @@
-"""skillsandbox setup: the agent's own command adds the server and removes it. Configuration that
-setup does not understand stays unchanged.
+"""skillsandbox setup: it calls the agent's own command to add and to remove the server.
+Configuration files that setup does not understand stay unchanged.
 
 The agents' programs are stand-ins (agent_client.py); tests/acceptance runs the real ones.
 """
@@ -55,7 +55,7 @@ def calls(ssb):
 
 
 def changes(ssb):
-    """The commands that setup called, without those that only list."""
+    """The commands of the agent that setup called, without those that only list servers."""
     return [c["argv"] for c in calls(ssb) if "--json" not in c["argv"]]
 
 
@@ -75,7 +75,8 @@ def read(path):
 
 
 def with_server(client, words, **more):
-    """A configuration in which the server `skillsandbox` has this command."""
+    """Returns the text of a configuration file in which the server `skillsandbox` has this
+    command."""
     config = {"command": words} if client == "opencode" else {"command": words[0],
                                                               "args": words[1:]}
     config.update(more)
@@ -303,7 +304,7 @@ def test_a_project_leads_to_no_other_file(ssb, client, name, decoy):
     assert r.code == 125 and name in r.errors and "symlink" in r.errors
     assert outside.read_text() == '{"secret": 1}' and (project / name).is_symlink()
     assert calls(ssb) == []
-    # The control: a regular file is changed.
+    # The control: if the file in the project is a regular file, setup changes it.
     (project / name).unlink()
     ssb.write(project / name, '{"k": 1}')
     set_up(ssb, *args, cwd=project).ok()
@@ -337,8 +338,8 @@ def test_the_plain_name_is_ours(ssb, client):
 @pytest.mark.usefixtures("agents")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_settings_of_the_entry_are_not_lost(ssb, client):
-    """An entry with further settings is not replaced, because the new one would not have them. It
-    stays if nothing changes, and it can be removed."""
+    """The entry of our server has settings that setup did not make. It is not replaced, because the
+    new entry would not have them. It stays if nothing changes, and it can be removed."""
     key = "environment" if client == "opencode" else "env"
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
     file = ssb.write(ssb.home / FILES[client], with_server(client, words, **{key: {"A": "b"}}))
@@ -384,7 +385,7 @@ def test_a_server_that_is_switched_off(ssb, client, skills):
 @pytest.mark.usefixtures("agents")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_that_does_nothing(ssb, client):
-    """The client's command ends with 0 and changes nothing: setup says so."""
+    """The agent's command ends with status 0, but has changed nothing: setup says so."""
     add = ADD[client][2]
     ssb.write(ssb.home / "ignore", add)
     r = set_up(ssb, client, "--skills", ssb.base, "--write")

@@ -20,7 +20,7 @@ TOKEN = {"API_TOKEN": harness.SECRET + "-token"}
 
 
 class Sink:
-    """The test's connection to skills_sink.py, and the command that enters its network."""
+    """Starts skills_sink.py, sends commands to it, and has the command that enters its network."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ def unconfined(ssb, argv, cwd, seconds=20):
 
 
 def digest(*tops):
-    """A digest of every file beneath, except the runtime's own records."""
+    """Returns a digest of all files beneath these directories, except the runtime's own records."""
     h = hashlib.sha256()
     for top in tops:
         for p in sorted(pathlib.Path(top).rglob("*")):
@@ -101,7 +101,7 @@ STEALS = ({"credential_harvesting", "command_and_control", "supply_chain_attack"
           (".ssh/id_ed25519", skills_sink.ADDRESS))
 SHELLS = ({"command_and_control"}, (skills_sink.ADDRESS,))
 
-# What the process of an agent does with a Skillware skill: it imports and calls it.
+# The control for Skillware skills: the process of an agent imports the skill and calls it.
 SKILLWARE = """
 import sys, types
 for name in ("skillware", "skillware.core", "skillware.core.base_skill"):
@@ -112,8 +112,8 @@ import skill
 skill.WordCount().execute({"text": "a b"})
 """
 
-# name: (arguments of run after the skill, command that starts it unconfined, classes that the
-# record must name, words of what was denied).
+# name: (arguments after the skill for `run`, command of the control, classes that the record must
+# have, words that the denied attempts must contain)
 HOSTILE = {
     "base64-exec": ([], [harness.PYTHON, "main.py"], *STEALS),
     "time-bomb": ([], [harness.PYTHON, "main.py"], *STEALS),
@@ -129,8 +129,8 @@ HOSTILE = {
     "proc-tricks": ([], [harness.PYTHON, "main.py"],
                     {"credential_harvesting", "command_and_control"},
                     ("/environ", skills_sink.ADDRESS)),
-    # The other formats: SKILL.md; and Skillware, whose code is imported by a program of the
-    # runtime, or by SKILLWARE in the control.
+    # Skills in other formats. The first two have a SKILL.md. The last is a Skillware skill: in the
+    # sandbox a program of the runtime imports its code, in the control SKILLWARE does.
     "layered-encodings": (["scripts/tidy.py"], [harness.PYTHON, "scripts/tidy.py"], *STEALS),
     "shell-decoder": (["scripts/setup.sh"], ["scripts/setup.sh"], *STEALS),
     "skillware-stealer": (['{"text": "a b"}'], [harness.PYTHON, "-c", SKILLWARE],
@@ -243,7 +243,7 @@ def test_with_a_grant_of_its_owner(ssb):
     skill = place(ssb, "legit", "git-summary")
     r = ssb.run("--read", repo, skill, repo).ok()
     assert r.text == "     1\tAda\nlast: first\n"
-    # Without the grant the skill has nothing to read.
+    # The control: without the grant the skill cannot read the repository.
     assert ssb.run("-q", skill, repo).code != 0
 
 

@@ -170,7 +170,8 @@ def test_socketpairs_and_pipes_work_beside_a_write_grant(ssb):
     assert set(ssb.probe(code, write=[ssb.mkdir("shared")]).values()) == {True}
 
 
-# Does everything that programs do with their own unix sockets, in each private place.
+# Does everything that programs usually do with their own unix sockets, in each private place of the
+# sandbox.
 OWN_EVERYWHERE = ATTEMPT + """
 import stat, struct, threading
 def serve(path, kind=socket.SOCK_STREAM, flags=0):
@@ -241,7 +242,8 @@ print(json.dumps(why or {'all': 'ok'}))
 
 
 def test_own_sockets_work_beside_a_write_grant(ssb):
-    """Own unix sockets work beside a write grant, also if the grant lies in a private place."""
+    """A skill's own unix sockets work beside a write grant, also if the grant lies in a private
+    place."""
     work = ssb.mkdir("work")
     seen = ssb.probe(OWN_EVERYWHERE, write=[work])
     assert seen == {"all": "ok"}
@@ -265,8 +267,9 @@ def test_no_own_sockets_unobserved(ssb):
 
 @pytest.mark.parametrize("mode", ["address", "fd", "path", "cwd", "bind"])
 def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
-    """A skill changes the arguments of a call while it is examined: it reaches no socket of the
-    host and leaves nothing in the grant. Unconfined the same program does both."""
+    """A skill changes the arguments of its call while the supervisor examines the call: the skill
+    reaches no socket of the host and leaves no socket in the grant. Outside the sandbox the same
+    program does both."""
     race = programs("unix_race")
     shared, own = ssb.mkdir("shared"), ssb.mkdir("own")
     host = socket.socket(socket.AF_UNIX)
@@ -288,7 +291,7 @@ def test_own_sockets_lead_nowhere_else(ssb, programs, mode):
                     "/tmp/own", shared, timeout=120).ok()
         assert reached() == 0
         assert mode == "fd" or int(r.text) > 0, "its own"
-        for i in range(50):  # the control; the program is started again until it wins the race
+        for i in range(50):  # the control, until it wins the race
             ssb.bare([race, mode, own / str(i), shared]).ok()
             if reached() > 0:
                 break

@@ -31,8 +31,8 @@ def test_own_exit_status(ssb, code, status):
 
 @pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
 def test_streams_by_their_names_in_dev(ssb, tty):
-    """Scripts open /dev/stdin, /dev/stdout and /dev/stderr. The kernel then opens the stream again,
-    which must be the skill's."""
+    """Scripts open /dev/stdin, /dev/stdout and /dev/stderr. The kernel then opens the stream's file
+    again, so it must be a file that the skill may open."""
     script = "echo out > /dev/stdout; echo err > /dev/stderr; read x < /dev/stdin; echo $x"
     r = ssb.run(tty, "--", "sh", "-c", script, stdin=b"in\n").ok()
     streams = (r.text + r.errors).split()
@@ -136,8 +136,8 @@ def test_closed_standard_streams(ssb):
 
 
 def test_an_ignored_sigchld_is_not_inherited(ssb):
-    """The caller ignores SIGCHLD, so that the kernel would keep no exit status of children: `run`
-    must not inherit this. The control is another program, which inherits it."""
+    """The caller ignores SIGCHLD, and its children inherit this. If `run` kept it, the kernel would
+    drop the exit status of the skill. The control is another program, which keeps it."""
     for argv, ignored in (([ssb.binary, "run", "--", "sh", "-c", "echo up; read x"], False),
                           (["/usr/bin/python3", "-c", "print('up', flush=True); input()"],
                            True)):
@@ -257,7 +257,7 @@ def test_ctrl_c_on_a_terminal(ssb, terminal):
     t = terminal("--", "sh", "-c", "echo up; sleep 60; echo not-reached")
     t.expect(b"up")
     code = None
-    for _ in range(8):  # between fork and exec of `sleep` the shell itself ignores a SIGINT
+    for _ in range(8):  # a SIGINT between fork and exec of `sleep` has no effect
         with contextlib.suppress(OSError):  # the program has ended
             t.send(b"\x03")
         with contextlib.suppress(AssertionError):
@@ -303,8 +303,9 @@ def test_terminal_is_restored(ssb, terminal):
 @pytest.mark.parametrize("tty", ["--tty", "--no-tty"])
 @pytest.mark.parametrize("left", ["\\033[8m", "\\033]0;", "\\033P", "\\033(0", "\\016"])
 def test_skill_cannot_hide_what_is_said_of_it(ssb, terminal, left, tty):
-    """A skill leaves hidden letters, an unfinished title or string, or another character set: the
-    terminal is reset before the runtime prints its message."""
+    """The skill's last output makes letters invisible, begins a title or string that does not end,
+    or selects another character set: the runtime resets the terminal before it prints its
+    message."""
     t = terminal(tty, "--", "sh", "-c", f"cat /etc/shadow 2>/dev/null; printf 'last{left}'")
     assert t.wait() == 0
     said = t.seen[t.seen.index(b"last"):]

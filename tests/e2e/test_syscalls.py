@@ -7,8 +7,8 @@ import pytest
 from harness import ATTEMPT
 
 
-# Outside the sandbox an ordinary user cannot make these calls either, for other reasons. So the
-# control runs as root, where the kernel examines the arguments.
+# Outside the sandbox, the kernel denies these calls to an ordinary user, too. So the control runs
+# as root: then the kernel examines the arguments.
 CALLS = """
 io_uring_setup io_uring_enter unshare_newuser unshare_newnet setns clone_newuser clone3_newuser
 ptrace_traceme process_vm_readv process_vm_writev pidfd_getfd keyctl add_key request_key bpf
@@ -20,7 +20,7 @@ i386_getpid
 """.split()
 
 DENIED = {"EPERM", "EACCES", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "SIG31", "SIG9"}
-# A call by another ABI gives no errno that could be tested: it ends the process.
+# The filter kills a process that makes a system call of another ABI, so there is no errno.
 KILLED = {"x32_getpid", "i386_getpid"}
 # These calls reach only the skill's own processes. The profile `permissive` allows them.
 FOR_DEVELOPMENT = {"ptrace_traceme", "process_vm_readv", "process_vm_writev", "kcmp",
@@ -60,10 +60,10 @@ def inside(request, caller, programs):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_denied(call, inside, bare):
-    # A kernel without the call gives ENOSYS in the control, too.
+    # If the kernel does not have the call, the control gets ENOSYS.
     assert bare[call] not in DENIED or bare[call] == "ENOSYS", "control does not work"
     if inside["profile"] == "permissive" and call in FOR_DEVELOPMENT:
-        # This profile exists for debuggers, so the answer is the kernel's own.
+        # The profile `permissive` exists for debuggers: it allows these calls.
         assert inside[call] == bare[call]
         return
     assert inside[call] in DENIED, f"{call}: {inside[call]} (bare: {bare[call]})"
@@ -165,8 +165,9 @@ print(json.dumps(seen))
 
 @pytest.mark.parametrize("profile", ["default", "permissive"])
 def test_core_dumps_stay_off(ssb, profile):
-    """The limit for core dumps stays at 1 whatever the skill sets, although its call succeeds. With
-    any other limit the kernel would give core dumps to a program of the host (tests/vm has one)."""
+    """The limit for core dumps stays at 1, even if the skill sets another one and its call
+    succeeds. With any other limit the kernel would give core dumps of the skill to a program of the
+    host (the machine in tests/vm has such a program)."""
     shell = ["sh", "-c", 'ulimit -Sc unlimited; exec "$@"', "sh"]
     seen = ssb.as_caller([*shell, ssb.binary, "run", "--profile", profile, ssb.skill(CORE)])
     assert seen.ok().json() == {"before": [1, 1], "raised": [1, 1], "lowered": [1, 1],
@@ -177,10 +178,10 @@ def test_core_dumps_stay_off(ssb, profile):
 
 
 def test_a_caller_that_cannot_raise_the_limit(ssb):
-    """The caller's limit is 0, which a user cannot raise to 1. The kernel then still starts the
-    host's program for core dumps, if there is one, and the record says so. tests/vm has such a
-    machine; here the pattern cannot be replaced, because a /proc with a mount in it cannot be
-    mounted again."""
+    """The caller's limit for core dumps is 0, which a user cannot raise to 1. If the host has a
+    program for core dumps, the kernel still starts it for a limit of 0, and the record says so.
+    tests/vm has such a machine; here core_pattern cannot be replaced, because a /proc with a mount
+    in it cannot be mounted again."""
     code = "import json, resource; print(json.dumps(resource.getrlimit(resource.RLIMIT_CORE)))"
     seen = ssb.as_caller(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", ssb.binary, "run",
                           ssb.skill(code)])

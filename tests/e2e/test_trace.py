@@ -153,7 +153,8 @@ def test_skill_cannot_reach_the_trace(ssb):
     state = str(ssb.state)
     r = ssb.inside(f"import os; print(os.listdir({state!r}))")
     assert r.code != 0 or "skillsandbox" not in r.text
-    # The skill could forge a trace inside its writable grant.
+    # If the trace is written inside the skill's writable grant, the skill must not be able to forge
+    # it.
     r = ssb.inside(code, write=[out.parent], flags=["--trace-output", out])
     assert r.code in (125, 2) or (b"forged" not in out.read_bytes() and "touched" not in r.text), \
         repr(r)

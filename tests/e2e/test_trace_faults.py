@@ -19,7 +19,7 @@ CHATTY = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; sleep 
 
 
 def kinds_in(paths):
-    """The kinds of the lines in these records. A record may be moved while it is read."""
+    """The kinds of the lines in these records, without a record that is being moved."""
     found = set()
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
@@ -28,7 +28,7 @@ def kinds_in(paths):
 
 
 def test_kill_9_leaves_a_valid_prefix(ssb):
-    ssb.run("--", "true").ok()  # makes the key
+    ssb.run("--", "true").ok()  # the first run makes the key
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
     seen = set()
@@ -47,7 +47,7 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
             time.sleep(draw.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]) * draw.random() * 2)
         if ssb.is_root:
             p.kill()
-        else:  # setpriv was replaced by the supervisor, which has its pid
+        else:  # setpriv has executed the supervisor, so this is its pid
             os.kill(p.pid, signal.SIGKILL)
         p.wait(timeout=20)
         new = set(records.paths(ssb)) - before
@@ -66,7 +66,7 @@ def test_kill_9_leaves_a_valid_prefix(ssb):
     assert {"begun", "stdout"} <= seen, f"only {seen}: the moments are badly chosen"
     harness.wait_for(lambda: not harness.alive_with(marker))
     ssb.run("--", "true").ok()
-    records.last(ssb)  # the earlier kills do no harm
+    records.last(ssb)  # the kills before have damaged nothing
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ exit 0
 
 
 def classes_shown(ssb, run):
-    """(severity, name, tactic, prevented) of each class, as `audit show` prints them."""
+    """Returns (severity, name, tactic, prevented) for each class that `audit show` prints."""
     text = ssb.ssb("audit", "show", run).ok().text.split("what it amounts to\n")
     return [re.sub(r", \d+ events?,", "", x).split() for x in
             text[1].split("\n\n")[0].splitlines()] if len(text) > 1 else []
@@ -198,7 +198,7 @@ def test_classes_of_a_record_without_an_end(ssb, script):
     assert bool(told) == ("nothing" not in script)
     lines = path.read_bytes().splitlines(keepends=True)
     assert [json.loads(x)["kind"] for x in lines[-2:]] == ["end", "signature"]
-    for cut in 1, 2:  # an end without a signature does not count
+    for cut in 1, 2:  # with cut = 1, only the signature is missing
         path.write_bytes(b"".join(lines[:-cut]))
         row, = ssb.ssb("audit", "list", "--rebuild", "--json").ok().json()
         assert row["state"] == "incomplete" and row["severity"] == whole["severity"], row

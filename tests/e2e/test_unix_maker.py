@@ -143,7 +143,8 @@ def field(pid, name):
 
 @pytest.fixture
 def waiting(ssb):
-    """A run with 30 calls that wait. Yields its supervisor, and its maker."""
+    """A run with 30 connect() calls that wait. Yields the process of its supervisor, and the pid of
+    its maker."""
     skill = ssb.skill(WAITERS, args=["main.py", "30"], write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -164,7 +165,7 @@ def test_it_waits_without_haste(waiting):
 
     def seen():
         return time.monotonic(), int(field(maker, "voluntary_ctxt_switches"))
-    time.sleep(1)  # the pauses become longer during this second
+    time.sleep(1)  # the maker's pauses become longer meanwhile
     began, before = seen()
     time.sleep(2)
     ended, after = seen()
@@ -268,7 +269,7 @@ for t in threads:
 @pytest.mark.parametrize("n, full", [(150, False), (700, True)])
 def test_a_crowd_at_once(ssb, n, full):
     """The maker is stopped while many threads make calls, which wait. Calls for which there is no
-    room fail as the kernel's own would, and are not recorded as denials."""
+    room fail as they would without the sandbox, and are not recorded as denials."""
     skill = ssb.skill(CROWD, args=["main.py", str(n)], write=[ssb.mkdir("work")],
                       resources={"max_processes": 1000, "memory_mb": 2048})
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], bufsize=0, stdin=subprocess.PIPE,
@@ -316,8 +317,8 @@ print('bound', flush=True)
 
 
 def test_a_name_that_was_not_bound_is_free_again(ssb):
-    """The caller is killed after the maker has bound the name, and before the caller has the
-    socket: the name becomes free again."""
+    """The process of the skill that calls bind() is killed after the maker has bound the name, and
+    before the process has the socket: the name becomes free again."""
     log = ssb.mkdir("log") / "strace"
     skill = ssb.skill(BINDS, write=[ssb.mkdir("work")])
     run = ssb.popen([ssb.binary, "run", "--timeout", "100", skill], stdin=subprocess.PIPE,
@@ -331,8 +332,8 @@ def test_a_name_that_was_not_bound_is_free_again(ssb):
     try:
         assert run.stdout.readline() == b"ready\n"
         maker = maker_of(run.pid)
-        # The maker stops after fchmod(): the name exists, and the caller does not have the socket
-        # yet.
+        # strace stops the maker (SIGSTOP) after its fchmod(): the name exists, but the skill does
+        # not have the socket yet.
         tracer = subprocess.Popen(["strace", "-o", log, "-e", "trace=fchmod", "-e",
                                    "inject=fchmod:signal=SIGSTOP:when=1", "-p", str(maker)],
                                   stderr=subprocess.PIPE)

@@ -132,14 +132,14 @@ def test_watch_all_sees_runs_that_start_later(ssb, watcher):
     a = Live(state, a_record)
     a.write(2)
     said = Record(events=[("stdout", {"message": "x"})] * 3000)
-    begun = Live(state, said)  # its lines show when the watcher has begun
+    begun = Live(state, said)  # the watcher has begun when it shows lines of this run
     w = watcher("--all", "--json")
     wait_for(lambda: begun.write() or w.lines_of(said.id))
     b_record = Record(skill_name="second")
     b = Live(state, b_record, flat=True)
     b.write(2)
     w.until(b"second")
-    # The record moves to its directory, as a supervisor does, and continues.
+    # The record is moved to its directory, as a supervisor does, and lines are added.
     target = b.path.parent / b_record.id
     target.mkdir()
     b.path.rename(target / "trace.jsonl")
@@ -167,7 +167,7 @@ def test_watch_all_tells_a_run_once(ssb, watcher):
     live.write(len(live.lines))
     wait_for(lambda: len(record.lines()) - 1 in w.lines_of(record.id))
     live.path.rename(target / "trace.jsonl")
-    time.sleep(1.5)  # so that the event of the directory, which came earlier, has been handled
+    time.sleep(1.5)  # the watcher must have handled the inotify event of mkdir()
     later = Live(State(ssb), Record(skill_name="later"), flat=True)
     later.write(1)
     w.until(b"later")

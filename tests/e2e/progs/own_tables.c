@@ -131,7 +131,7 @@ static int main_paths(void)
 	}
 	int child = fork();
 	if (child == 0) {
-		take(args[3]); /* its fds are other files than those of its parent */
+		take(args[3]); /* now DIR_FD and FILE_FD are other files than in the parent */
 		close(pair[1]);
 		_exit(read(pair[0], &byte, 1) != 0);
 	}
