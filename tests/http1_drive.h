@@ -1,5 +1,5 @@
-/* http1_drive.h - plays a connection's bytes to the HTTP/1 checker, cut in a
- * given way, as the relay does; for the unit test and the fuzzer. */
+/* http1_drive.h - gives a connection's bytes to the HTTP/1 checker as the relay does, divided in a
+ * given way. The unit test and the fuzzer use it. */
 #ifndef TESTS_HTTP1_DRIVE_H
 #define TESTS_HTTP1_DRIVE_H
 
@@ -10,13 +10,13 @@
 
 #include "wire/http1.h"
 
-/* How the bytes arrive: `first` of them, then `step` at a time. */
+/* How the bytes arrive: `first` bytes at once, then `step` bytes at a time. */
 struct cut {
 	size_t first;
 	size_t step;
 };
 
-/* What the server answers to an upgrade, or to a body that is announced. */
+/* The server's answer to a request for an upgrade, or to "Expect: 100-continue". */
 enum answer { ANSWER_NEVER, ANSWER_SWITCH, ANSWER_OTHER };
 
 struct drive {
@@ -29,8 +29,8 @@ struct drive {
 	void *ctx;
 };
 
-/* Gives the checker the bytes that have arrived and were not passed on, until it needs more bytes,
- * denies the connection, or waits for the server. */
+/* Gives the checker the bytes that have arrived but have not passed yet, until the checker needs
+ * more bytes, denies the connection, or waits for the server. */
 static void drive_arrived(struct drive *d, struct http1 *h, enum answer answer, const char *data,
                           size_t arrived)
 {
@@ -70,8 +70,8 @@ static void drive_arrived(struct drive *d, struct http1 *h, enum answer answer, 
 	}
 }
 
-/* Plays the connection. In `seen`, bytes that have not arrived yet are '\n': a checker that read
- * them would give another result. */
+/* Plays a connection that sends `data`. The buffer `seen` has '\n' for each byte that has not
+ * arrived yet: a checker that read such a byte would give another result. */
 static void drive_run(struct drive *d, enum answer answer, const char *data, size_t len,
                       struct cut cut)
 {

@@ -1,8 +1,8 @@
-/* Edits an agent's configuration of arbitrary bytes: an entry that was added can be added again
- * without a change, and can be removed again. */
+/* Edits an agent's configuration of arbitrary bytes. After an entry has been added, adding it again
+ * must change nothing, and removing it must work. */
 #include <string.h>
 
-/* The command line is a program, not part of the library. */
+/* Included as source: the code of the command line is not in the library. */
 #include "fuzz.h"
 #include "cli/config_edit.c"
 
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_adds(&in, "");
 	buf_add(&in, data, size);
 	if (in.data == NULL || memchr(data, '\0', size) != NULL) {
-		return 0; /* not a text file */
+		return 0; /* a file with a NUL byte is not a text file */
 	}
 	round_trip(&in);
 	return 0;

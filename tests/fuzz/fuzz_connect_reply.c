@@ -5,7 +5,8 @@
 #include "fuzz.h"
 #include "wire/connect_reply.h"
 
-/* Feeds the bytes in pieces of `cut` bytes, each in a block of exactly its size. */
+/* Feeds the bytes in pieces of `cut` bytes. Each piece is in a block of exactly its size, so that a
+ * sanitizer reports a read past its end. */
 static enum connect_verdict feed(const uint8_t *data, size_t size, size_t cut,
                                  struct connect_reply *r, size_t *ret_used)
 {
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(feed(data, size, CUTS[i], &part, &used) == v && used == len);
 		must(v == CONNECT_BROKEN || part.status == whole.status);
 	}
-	/* Bytes after the head do not count, and the head is not complete one byte earlier. */
+	/* Bytes after the head must not change the result, and without its last byte the head must
+	 * be incomplete. */
 	if (v == CONNECT_DONE) {
 		must(feed(data, len, 1, &part, &used) == CONNECT_DONE && used == len);
 		must(feed(data, len - 1, 1, &part, &used) == CONNECT_MORE);

@@ -1,12 +1,13 @@
-/* Parses a DNS message of arbitrary bytes: an answer to each message fits into its buffer, repeats
- * the question, and is not accepted as a question. */
+/* Parses a DNS message of arbitrary bytes: the answer that we make to it must fit into its buffer,
+ * must repeat the question, and must not be accepted as a question. */
 #include <string.h>
 
 #include "fuzz.h"
 #include "base/utf8.h"
 #include "wire/dns.h"
 
-/* A name must be printable ASCII. The name in a refusal may also have other characters. */
+/* The name in a question that is accepted must be printable ASCII. The name in a refused question
+ * may have other characters. */
 static void check_name(const struct dns_question *q)
 {
 	const char *label = q->name;
@@ -24,7 +25,7 @@ static void check_name(const struct dns_question *q)
 		size_t n = strcspn(label, ".");
 		must(n > 0 && n <= 63);
 		label += n;
-		must(*label == '\0' || label[1] != '\0'); /* no final dot */
+		must(*label == '\0' || label[1] != '\0'); /* the name must not end with a dot */
 		label += *label == '.';
 	}
 	must(q->question_len == 0 ||

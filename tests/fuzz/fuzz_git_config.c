@@ -1,5 +1,5 @@
-/* Reads settings of git from arbitrary bytes: no name in them is empty or longer than a path, and
- * no two names share their bytes. */
+/* Reads settings of git from arbitrary bytes: no name that is found may be empty or longer than a
+ * path, and each name must come from other bytes than the others. */
 #include <limits.h>
 #include <string.h>
 

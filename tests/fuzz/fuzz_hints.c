@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, newline + 1, len);
 	must(hints_text(name, text, len, &s) == 0);
 	must(s.n <= MAX_NEEDS);
-	for (size_t i = 1; i < s.n; i++) { /* sorted by kind, each with a count */
+	for (size_t i = 1; i < s.n; i++) { /* needs must be sorted by kind, and counted */
 		must(s.v[i - 1].kind <= s.v[i].kind && s.v[i].hint && s.v[i].count > 0);
 	}
 	check_proposal(&s);

@@ -1,6 +1,6 @@
 /* Checks HTTP/1 of arbitrary bytes. The result must not depend on how the bytes are divided. A
- * second reader, as lenient as servers are, reads the bytes that passed: it must find exactly the
- * requests that were judged, with the same hosts.
+ * second reader, as lenient as servers are, reads the bytes that the checker let pass: it must find
+ * exactly the requests that the checker found, with the same hosts.
  *
  * The first byte is not part of the stream: it chooses how the bytes are divided, and the
  * server's answer to an upgrade. */
@@ -49,8 +49,8 @@ struct reader {
 	size_t at;
 };
 
-/* Reads up to the next LF, wherever it is, without a CR before it. Returns false if there is no
- * LF. */
+/* Reads up to the next LF, wherever it is. A CR before the LF is not part of the line. Returns
+ * false if there is no LF. */
 static bool read_line(struct reader *r, const char **ret, size_t *ret_len)
 {
 	const char *begin = r->s + r->at;
@@ -189,7 +189,7 @@ static void reread(const char *data, size_t passed, bool switched)
 		bool partly = i + 1 == whole.n;
 
 		must(i < whole.n && r.at == whole.request[i].at);
-		must(read_head(&r, &request)); /* a head never passes in part */
+		must(read_head(&r, &request)); /* no head may pass only in part */
 		must(request.hosts == 1 && request.lengths + request.codings <= 1);
 		same_host(request.host, whole.request[i].host);
 		if (switched && whole.request[i].upgrade) {

@@ -1,7 +1,8 @@
 /* Reads HTTP requests from arbitrary bytes. However the bytes are divided, the same requests with
- * the same bodies must be found, and nothing may be longer than its cap.
+ * the same bodies must be found, and no part of a request may be longer than its limit.
  *
- * The first byte is not part of the stream: it is the number of bytes that come at once. */
+ * The first byte is not part of the stream: it is the number of bytes that the reader gets at
+ * once. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -13,7 +14,7 @@ struct seen {
 	size_t requests;
 	int verdict; /* the last verdict */
 	uint64_t bytes;
-	uint64_t sum; /* a sum over bodies and fields */
+	uint64_t sum; /* a checksum of bodies and fields */
 };
 
 static void add(struct seen *s, struct span piece)

@@ -1,5 +1,5 @@
-/* Reads an approval from arbitrary bytes: if it is accepted, it can be written, and is read back as
- * the same approval. */
+/* Reads an approval from arbitrary bytes: if it is accepted, it must be possible to write it and to
+ * read the same approval back. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,8 +1,8 @@
-/* Runs the protocol of tools on arbitrary lines. Each line is a message to one peer. A line that
- * begins with ! is an event: an answer (!done, !fail), a question (!ask), a client that disconnects
+/* Runs the protocol of tools on arbitrary lines. Each line is a message from one client, or, if it
+ * begins with !, an event: an answer (!done, !fail), a question (!ask), a client that disconnects
  * (!gone, !free), a change (!news), a call that becomes a task (!task). For any lines, each message
  * that is sent must be JSON-RPC, each request must have at most one response, the connection must
- * be told once of the end of each request, and no call may be left. */
+ * be told exactly once that a request has ended, and no call may be left at the end. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -13,7 +13,7 @@
 #define MAX_HELD 64
 
 struct fuzz {
-	struct mcp_out out; /* must be first: fuzz_send() casts it */
+	struct mcp_out out; /* must be the first member: fuzz_send() casts its pointer */
 	struct mcp_server *server;
 	struct mcp_peer *peer;
 	struct mcp_call *held[MAX_HELD];

@@ -1,5 +1,6 @@
-/* Reads a record of arbitrary bytes. One manifest is made from it, and another one is shrunk by it.
- * Both must be valid and must not request anything dangerous. */
+/* Reads a record of arbitrary bytes. One manifest is made from the record, as `init` does, and
+ * another one is reduced to what the record used, as `shrink` does. Both must be valid and must not
+ * request anything dangerous. */
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
-/* Reads a collector's answer of arbitrary bytes: its partial success in both encodings, and the
- * lines of its head. */
+/* Reads a collector's answer of arbitrary bytes: the message about rejected data (partial success)
+ * in both encodings, and the lines of the head. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (FORMATS[i]->partial(exact, size, &p)) {
 			must(memchr(p.why, '\0', sizeof(p.why)) != NULL);
 		} else {
-			must(p.why[0] == 0x5a); /* unchanged by a failure */
+			must(p.why[0] == 0x5a); /* a failure must leave it unchanged */
 		}
 	}
 	must(otlp_retry_after(exact, size) >= -1);

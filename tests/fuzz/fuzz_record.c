@@ -50,8 +50,8 @@ static void write_again(struct json *j, const struct json_doc *d, const struct j
 	}
 }
 
-/* Two bytes that are not UTF-8 may form a character when they are written side by side. So the
- * texts are compared only after another round. */
+/* Bytes that are not UTF-8 may form a character when they are written side by side, so the first
+ * text that we write may differ from the second. The second must equal the third. */
 static void check_json(const char *text, size_t len, int rounds)
 {
 	struct json_doc doc = { 0 };
@@ -69,7 +69,7 @@ static void check_json(const char *text, size_t len, int rounds)
 			must(out.len == len && memcmp(out.data, text, len) == 0);
 		}
 	} else {
-		must(why != NULL && rounds == 2); /* any text that we wrote can be read */
+		must(why != NULL && rounds == 2); /* it is not a text that we wrote */
 	}
 	json_doc_done(&doc);
 }

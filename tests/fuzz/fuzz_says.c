@@ -1,7 +1,7 @@
-/* Reads SKILL.md and manifest.yaml from arbitrary bytes with the lenient reader: it must end
- * without a crash and never fail. Our strict reader must accept the resulting manifest without a
- * warning, and the manifest may request only variables. The first line is also read as the first
- * line of a script. */
+/* Reads SKILL.md and manifest.yaml from arbitrary bytes with the lenient reader (says): it must
+ * never crash or fail. Our strict reader must accept the resulting manifest without a warning, and
+ * the manifest may request only variables. The first line is also read as the first line of a
+ * script. */
 #include <string.h>
 
 #include "fuzz.h"

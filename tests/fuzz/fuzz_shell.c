@@ -1,9 +1,9 @@
-/* Reads a shell command line of arbitrary bytes. The words of a simple line, quoted again, must be
- * read as the same words. No reading may be much longer than its line, except HOOK_BARE, which
- * repeats what is nested in redirections. */
+/* Reads a shell command line of arbitrary bytes. The words of a simple line are quoted and read
+ * again: they must be the same words. No result of a reading may be much longer than the line,
+ * except HOOK_BARE, which repeats commands that are nested in redirections. */
 #include <string.h>
 
-/* The command line is a program, not part of the library. */
+/* Included as source: the code of the command line is not in the library. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "base/shell_quote.h"
@@ -24,7 +24,7 @@ static void read_back(const char *text)
 		buf_init(&again, (size_t)64 << 20);
 		must(word != NULL);
 		hook_line_unmask(word);
-		buf_adds(&quoted, "x "); /* the first word could be a keyword */
+		buf_adds(&quoted, "x "); /* "x": otherwise the word could be a keyword */
 		shell_quote(&quoted, word);
 		must(hook_line_read(&again, quoted.data, quoted.len, NAMES, HOOK_EXACT));
 		must(strncmp(again.data, " ; x ", 5) == 0);

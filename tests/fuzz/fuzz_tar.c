@@ -1,5 +1,5 @@
-/* Reads an archive of arbitrary bytes: each member must be inside of the archive, its names must
- * end, and only a member of a kind that can have data may have data. */
+/* Reads an archive of arbitrary bytes: the data of each member must be inside of the archive, its
+ * names must end with a NUL, and only a kind of member that can have data may have data. */
 #include <string.h>
 
 #include "fuzz.h"

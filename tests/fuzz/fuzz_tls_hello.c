@@ -1,5 +1,5 @@
-/* Parses a ClientHello of arbitrary bytes: no prefix may have another result than the whole, and
- * the same bytes in other records must have the same result. */
+/* Parses a ClientHello of arbitrary bytes: no prefix may give another result than the whole (except
+ * "incomplete"), and the same bytes in other records must give the same result. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -35,8 +35,7 @@ static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX
 	return v;
 }
 
-/* Writes the first message again, with its fragments in records of `part` bytes. Returns the new
- * length. */
+/* Writes the first handshake message again, in records of `part` bytes. Returns the new length. */
 static size_t cut_again(const uint8_t *data, size_t size, size_t part, uint8_t *out)
 {
 	size_t n = 0;
@@ -86,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(v == TLS_MORE || (v == whole && memcmp(name, part_name, sizeof(name)) == 0));
 	}
 	if (whole != TLS_MORE && whole != TLS_NOT_TLS && whole != TLS_BROKEN) {
-		/* Bytes after the message do not count. This finds the shortest prefix with the
-		 * same result. */
+		/* Bytes after the message must not change the result. This finds the shortest
+		 * prefix with the same result. */
 		size_t begin = 0, end = size;
 		while (begin < end) {
 			size_t middle = begin + (end - begin) / 2;

@@ -1,5 +1,5 @@
-/* Quotes texts of a skill inside our lines: nothing in them may control a terminal or begin a line
- * of its own. Two such texts are also compared line by line.
+/* Quotes texts of a skill inside our lines: nothing in them may control a terminal or begin a new
+ * line. Two such texts are also compared line by line.
  *
  * The first byte is the width of the terminal. The rest is one text, and its two halves are two
  * files. */
@@ -51,7 +51,7 @@ static void quote_and_fold(const char *text, size_t columns)
 	check_lines(&out, columns);
 }
 
-/* The edits, applied to `a`, must give `b`. */
+/* line_diff's edits of `a` must give `b`. */
 static void compare(const char *a, size_t n, const char *b, size_t m)
 {
 	AUTO(line_edits_done) struct line_edits e = { 0 };
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_free char *text = strndup((const char *)data + 1, size - 1);
 	auto_free char *copy = malloc(size);
 	must(text != NULL && copy != NULL);
-	memcpy(copy, data + 1, size - 1); /* in a block of exactly this size, for the sanitizer */
+	memcpy(copy, data + 1, size - 1); /* exactly this size, for the sanitizer */
 	quote_and_fold(text, columns);
 	compare(copy, (size - 1) / 2, copy + (size - 1) / 2, size - 1 - (size - 1) / 2);
 	return 0;

@@ -20,7 +20,7 @@ static int replay_file(int dir_fd, const char *name)
 		fprintf(stderr, "replay: cannot read %s\n", name);
 		return -1;
 	}
-	fprintf(stderr, "%s\n", name); /* after a crash, the last name is the file that caused it */
+	fprintf(stderr, "%s\n", name); /* after a crash, the last name tells the file */
 	/* A block of exactly this size, so that a sanitizer reports a read past its end. */
 	auto_free uint8_t *exact = malloc(bytes.len);
 	for (size_t i = 0; exact != NULL && i < bytes.len; i++) {

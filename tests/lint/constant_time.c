@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	VALGRIND_MAKE_MEM_UNDEFINED(seed, sizeof(seed));
 	hex_encode(seed, sizeof(seed), hex);
 	volatile bool equal = ct_equal(hex, hex + ED25519_SEED, ED25519_SEED);
-	/* the result of the comparison is public */
+	/* tells valgrind that the result of the comparison is public */
 	VALGRIND_MAKE_MEM_DEFINED(&equal, sizeof(equal));
 	ed25519_key_init(&key, seed);
 	VALGRIND_MAKE_MEM_DEFINED(key.public, sizeof(key.public));

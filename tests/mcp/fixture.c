@@ -55,7 +55,7 @@ static int serve(struct fixture *f, const char *http)
 	struct ssb_error err = { 0 };
 	struct mcp_http *h = NULL;
 	struct mcp_lines *l = NULL;
-	/* The conformance suite has no token. */
+	/* The conformance suite sends no token. */
 	struct mcp_http_options o = { .address = http };
 	int rc = http != NULL ? mcp_http_new(f->mcp, f->loop, &o, &h, &err)
 	                      : mcp_lines_new(f->mcp, f->loop, STDIN_FILENO, STDOUT_FILENO, stop,

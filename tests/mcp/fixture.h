@@ -34,14 +34,14 @@ mcp_handler tool_asks_in_task, tool_asks_then_task;                /* the same *
 
 /* ---- tools that take time (fixture_later.c) ------------------------------------ */
 
-/* A step of a tool: step 0 runs at once, each other `ms` after the one before. Returns false after
- * it has answered the call. */
+/* One step of a tool. Step 0 runs at once, and each later step `ms` after the one before. Returns
+ * false if it has answered the call: then no step follows. */
 typedef bool later_step(struct mcp_call *c, unsigned step, const char *text);
-/* Starts the steps. Copies `text`, which may be NULL. A call that is canceled is answered at
- * once. */
+/* Runs the steps of `fn`. Copies `text`, which may be NULL. If the call is canceled, it is answered
+ * at once. */
 void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step *fn,
                  const char *text);
-later_step later_text; /* answers with `text` in step 1 */
+later_step later_text; /* in step 1 it answers with `text` */
 
 /* ---- asking (fixture_ask.c) --------------------------------------------------- */
 
@@ -51,12 +51,14 @@ struct question {
 	const char *params;
 };
 
-/* Asks the client the questions that are not answered yet. Returns true if all are answered. False:
- * the call has been answered, or waits with `state`, and the handler must return. A question that
- * the client cannot be asked is skipped if `optional`; otherwise it is an error. */
+/* Asks the client the questions that are not answered yet. Returns true if all are answered. If it
+ * returns false, the handler must return, because the call has been answered, or waits for the
+ * client with `state`. If the client does not support a question, the question is skipped if
+ * `optional`, and otherwise is an error. */
 bool fixture_ask(struct mcp_call *c, const struct question *q, size_t n, const char *state,
                  bool optional);
-/* Returns a member of the answer's content as a string, or its action if `member` is NULL. */
+/* Returns a member of the answer's content as a string, or the answer's action if `member` is
+ * NULL. */
 const char *fixture_answer(const struct mcp_call *c, const char *key, const char *member);
 
 #endif

@@ -1,5 +1,6 @@
-/* fixture_ask.c - tools that ask the client: by requests in the legacy era, by incomplete results
- * in the modern one. The tools work the same in both. */
+/* fixture_ask.c - tools that ask the client questions. In the legacy era the server sends a
+ * request; in the modern era it returns an incomplete result. The code of the tools is the same for
+ * both. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,10 @@ static const char *const REQUIRED[] = {
 	[MCP_CAN_LIST_ROOTS] = "{\"requiredCapabilities\":{\"roots\":{}}}",
 };
 
-/* The suite answers questions that were not asked, without a requestState. The library ignores such
- * answers, because they prove nothing. The fixture accepts them, as its tools protect nothing. If
- * an answer is not an object, the question is asked again. */
+/* The conformance suite sends answers to questions that were not asked, without a requestState. The
+ * library ignores such answers, because they do not prove that a person was asked. The fixture
+ * accepts them, because its tools protect nothing. If an answer is not an object, the question is
+ * asked again. */
 static enum mcp_answer find_answer(const struct mcp_call *c, const char *key,
                                    const struct json_node **ret)
 {
@@ -253,7 +255,7 @@ void tool_asks(void *app, struct mcp_call *c)
 	const char *tool = json_string(mcp_param(c, "name"), "");
 	const struct asker *a = ASKERS;
 	while (strcmp(a->tool, tool) != 0) {
-		a++; /* ends: only tools of this table have this handler */
+		a++; /* finds it: only tools of this table have this handler */
 	}
 	if (!fixture_ask(c, a->q, a->n, "confirm", a->optional)) {
 		return;

@@ -13,7 +13,7 @@ struct later {
 	unsigned step;
 	later_step *fn;
 	char *text;
-	bool *ret_gone; /* set to true when this object is freed; NULL: not needed */
+	bool *ret_gone; /* may be NULL; set to true when this object is freed */
 };
 
 static void later_free(struct later *l)
@@ -69,7 +69,7 @@ void later_start(struct fixture *f, struct mcp_call *c, uint64_t ms, later_step 
 	}
 }
 
-/* Answers the call. A cancel after that has nothing to stop. */
+/* Answers the call. A cancel of the call after that has no effect. */
 static bool finish(struct mcp_call *c, const char *text, bool is_error)
 {
 	mcp_on_cancel(c, NULL, NULL);
@@ -119,7 +119,7 @@ void tool_streamed(void *app, struct mcp_call *c)
 	later_start(app, c, 50, progress_step, "Streaming complete");
 }
 
-/* Closes the stream to the client, which must resume it to get the answer. */
+/* Closes the stream to the client. The client must resume the stream to get the answer. */
 void tool_reconnection(void *app, struct mcp_call *c)
 {
 	hang_up(c);
@@ -142,7 +142,7 @@ static bool failing_step(struct mcp_call *c, unsigned step, const char *text)
 	return step == 0 || finish(c, text, true);
 }
 
-/* Works only as a task. */
+/* The call is an error unless the client lets it become a task. */
 void tool_failing(void *app, struct mcp_call *c)
 {
 	if (!mcp_become_task(c, "failing")) {

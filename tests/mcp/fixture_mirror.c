@@ -1,8 +1,8 @@
-/* fixture_mirror.c - compares an argument with the header that repeats it.
+/* fixture_mirror.c - compares an argument of a tool with the HTTP header that repeats it.
  *
- * In the modern era a tool can ask for an argument in a header, too (x-mcp-header). No tool
- * of the product does, so the product has no code for it. The conformance suite tests it:
- * the fixture is linked with --wrap=http_check_mirror. */
+ * In the modern era a tool can require that a header repeats an argument (x-mcp-header). No tool of
+ * the product does that, so the product has no code for it. The conformance suite tests it, so the
+ * fixture has the code and is linked with --wrap=http_check_mirror. */
 #include <stdio.h>
 #include <string.h>
 

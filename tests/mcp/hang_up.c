@@ -7,8 +7,8 @@
 
 void hang_up(struct mcp_call *c)
 {
-	/* Only a call of a legacy HTTP session has a principal "session:ID" and a stream that
-	 * the client can resume. Elsewhere `out` is not a stream. */
+	/* Only a call of a legacy HTTP session has a principal "session:ID" and a stream that the
+	 * client can resume. In other calls `out` is not a struct http_stream. */
 	if (strncmp(mcp_principal(c), "session:", 8) != 0 || c->out == NULL) {
 		return;
 	}
@@ -18,7 +18,7 @@ void hang_up(struct mcp_call *c)
 		return;
 	}
 	if (!x->begun) {
-		http_stream_open(x); /* tells the client the id to resume with */
+		http_stream_open(x); /* sends the event id with which the client can resume */
 	}
 	http_stream_lost(x);
 	http_conn_stream_end(conn);

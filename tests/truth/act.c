@@ -1,16 +1,16 @@
-/* act - executes in the sandbox, one after the other, the orders that the driver outside writes to
- * a board.
+/* act - a program in the sandbox that executes orders, one after the other. The driver outside
+ * writes the orders to a board.
  *
- * The board is a granted file that both map. Every thread and process of the program is an actor
- * with a number. The driver writes an order, puts the actor's number into `turn` and waits until
- * `done` has grown. So it knows what the kernel did in each step. Only the system call of an order
- * reaches the observer: there is no libc, and no other file is opened. */
+ * The board is a granted file that act and the driver map into memory. Every thread and process of
+ * the program is an actor with a number. The driver writes an order, puts the actor's number into
+ * `turn` and waits until `done` has grown. So it knows what the kernel did in each step. Only the
+ * system call of an order reaches the observer: there is no libc, and no other file is opened. */
 #include <asm/unistd.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <stdint.h>
 
-#define BOARD_FD   200 /* stays open after execve() */
+#define BOARD_FD   200 /* the fd of the board; stays open after execve() */
 #define TEXTS      3
 #define TEXT_BYTES 8192
 #define ACTORS     16
@@ -19,8 +19,8 @@
 enum order {
 	ORDER_CALL,  /* number, arguments */
 	ORDER_CLONE, /* flags, number of the new actor */
-	ORDER_EXEC,  /* number, arguments; argv is added */
-	ORDER_EXIT,  /* number, status; the answer comes before the call */
+	ORDER_EXEC,  /* number, arguments; run_program() adds argv */
+	ORDER_EXIT,  /* number, status; act answers before the call */
 };
 
 /* The same layout as BOARD in board.py. */
@@ -28,12 +28,13 @@ struct board {
 	uint32_t turn; /* number of the order * 256 + actor */
 	uint32_t done;
 	uint32_t order;
-	/* two bits for each argument: 0: arg[i] is a number; n: the argument is text[n - 1] */
+	/* two bits for each argument i: 0 means that it is the number arg[i], n that it is text[n -
+	 * 1] */
 	uint32_t texts;
 	int64_t number;
 	int64_t arg[6];
 	int64_t ret;
-	uint32_t pid, tid; /* of the actor that began last */
+	uint32_t pid, tid; /* numbers of the actor that began last */
 	char text[TEXTS][TEXT_BYTES];
 };
 
@@ -112,7 +113,7 @@ static void obey(long self)
 		answer(run_program(arg, self));
 		break;
 	case ORDER_EXIT:
-		answer(0); /* from now on the driver may write the next order */
+		answer(0); /* after this the driver may already write the next order */
 		call(number, arg[0], 0, 0, 0, 0, 0);
 		break;
 	}
@@ -135,8 +136,8 @@ __attribute__((used)) _Noreturn void live(long self)
 	}
 }
 
-/* "act BOARD" begins a program. An actor that executes act gets "act NN", and one that executes a
- * script with act as its interpreter gets "act SCRIPT NN"; NN is its number. */
+/* "act BOARD" begins a program. If an actor with the number NN executes act, the arguments are "act
+ * NN". If it executes a script whose interpreter is act, they are "act SCRIPT NN". */
 __attribute__((used)) _Noreturn void begin(long *stack)
 {
 	char **argv = (char **)(stack + 1);

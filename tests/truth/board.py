@@ -4,7 +4,7 @@ import mmap
 import os
 import struct
 
-BOARD = struct.Struct("=IIIIq6qqII")  # the same as struct board in act.c
+BOARD = struct.Struct("=IIIIq6qqII")  # the layout of struct board in act.c
 TEXT_BYTES = 8192
 SIZE = (BOARD.size + 3 * TEXT_BYTES + 4095) // 4096 * 4096
 CALL, CLONE, EXEC, EXIT = range(4)
@@ -26,7 +26,8 @@ class Stopped(Exception):
 
 
 class Board:
-    """Maps the file of the board. alive() says whether the program still runs."""
+    """Maps the file of the board. alive() returns whether the program in the sandbox is still
+    running."""
 
     def __init__(self, path, alive):
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -43,7 +44,7 @@ class Board:
         self.map.close()
 
     def wait(self, answers):
-        """Waits for so many more answers. Returns the result of the last one."""
+        """Waits for `answers` more answers. Returns the result in the last one."""
         self.seen += answers
         for _ in range(HANG_S * 20):
             count = self.answered()
@@ -58,8 +59,8 @@ class Board:
         raise Stopped(f"answer {self.seen} never came")
 
     def check(self):
-        """Raises Stopped after a surplus answer: each later answer would be read one order too
-        early."""
+        """Raises Stopped if there was one answer too many: each later answer would be read as that
+        of the next order."""
         if self.answered() != self.seen:
             raise Stopped(f"{self.answered()} answers to orders that have {self.seen}")
 
@@ -70,7 +71,7 @@ class Board:
         return BOARD.unpack_from(self.map)[11]
 
     def newborn(self):
-        """Returns pid and tid, as in the sandbox, of the actor that began last."""
+        """Returns pid and tid (those inside the sandbox) of the actor that began last."""
         return BOARD.unpack_from(self.map)[12:14]
 
     def order(self, actor, order, number, args, texts, answers=1):
@@ -88,8 +89,8 @@ class Board:
         self.check()
         self.turn += 1
         struct.pack_into("=IIq6q", self.map, 8, order, mask, number, *values)
-        # This must be a single store. struct.pack_into() writes zeros first: actor 0 could take
-        # them for its turn and execute the order twice.
+        # `turn` must change in a single store. struct.pack_into() writes zeros first: actor 0 could
+        # read them as its turn, and execute the order twice.
         ctypes.c_uint32.from_address(self.at).value = self.turn << 8 | actor
         libc.syscall(FUTEX, ctypes.c_void_p(self.at), FUTEX_WAKE, 1 << 30, None, None, 0)
         return self.wait(answers)

@@ -1,4 +1,4 @@
-"""The system calls of the programs: how each is made, and what the record calls it.
+"""The system calls that the random programs make: how each is made, and its name in the record.
 
 `form` has one letter for each argument:
 D and E: directory fd; P and Q: path (the second letter is for calls with two paths); T: text of
@@ -18,9 +18,10 @@ XATTR_ARGS = bytes(16)
 class Call:
     number: int  # x86-64
     form: str
-    family: str  # open, change, two, fd, exec; "": no line in the record
-    op: str = ""  # name in the record
-    # whether a symlink at the end is followed: yes, no, or "flag" (unless NOFOLLOW is set)
+    family: str  # open, change, two (paths), fd, exec; "": the record has no line for it
+    op: str = ""  # the name of the operation in the record
+    # whether the call follows a symlink at the end of its path: "yes", "no", "enter" (only if a
+    # slash comes after it), or "flag" (yes, unless a NOFOLLOW flag is set)
     follow: str = "yes"
     makes: bool = False
 
@@ -91,8 +92,8 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One order for one actor. `call` is a system call, or clone (kind, who), exit, exit_group,
-    reap (who) or recycle (who)."""
+    """One order for one actor. `call` is a system call, or clone (which uses `kind` and `who`),
+    exit, exit_group, reap (`who`) or recycle (`who`)."""
     actor: int
     call: str
     dir: int = AT_FDCWD
@@ -100,12 +101,12 @@ class Step:
     dir2: int = AT_FDCWD
     path2: bytes = b""
     text: bytes = b""
-    name: bytes = b""  # of the attribute
+    name: bytes = b""  # the name of an extended attribute
     fd: int = -1
     flags: int = 0
     mode: int = 0o755
     length: int = 0
-    slot: int = -1  # the fd that is opened gets this number; -1: it is closed
+    slot: int = -1  # the opened fd gets this number; -1: it is closed
     kind: str = ""
     who: int = -1
 

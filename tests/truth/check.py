@@ -1,5 +1,5 @@
-"""Computes the lines that the record of a program must have, and compares. The rules are in
-README.md."""
+"""Computes the lines that the record of a program must have, and compares them with the record. The
+rules are in README.md."""
 import errno
 import hashlib
 import os
@@ -23,7 +23,8 @@ SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.O
            b"/proc/1/environ", b"/proc/1/mem", b"/proc/1/root/etc/shadow", b"/proc/1/fd/3",
            b"/proc/1/task/1/environ", b"/dev/mem", b"/run/docker.sock",
            *(world.HOME + b"/" + d for d in world.DECOYS))
-# Protected names in the writable grant: a read-only grant, and files that git would execute or use.
+# Names in the writable grant that are still not writable: a read-only grant, and files that git
+# would execute or use.
 HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
 WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
 PARTIAL = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/etc", b"/var", b"/run", b"/sys",
@@ -34,14 +35,14 @@ def inside(path, places):
     return any(path == p or path.startswith(p + b"/") for p in places)
 
 
-# Stores of secrets, all of which the owner has. A store that a run creates there belongs to the
-# run; an attempt on a store that does not exist is a violation.
+# Stores of secrets. The owner has all of them. In the private home of the sandbox, a store is
+# missing until the run makes its own: an attempt to read a missing one is a violation.
 STORES = tuple(world.HOME + b"/" + d for d in (b".ssh", b".aws", b".netrc", b".config/gh"))
 
 
 def is_violation(path, write, exists):
-    """True if the plan of these runs forbids the access. Covers only the places that the programs
-    use; the rules are those of the manual pages."""
+    """True if the plan of these runs forbids the access. Knows only the places that the random
+    programs use, and the rules of the manual pages."""
     if inside(path, (b"/proc/1", b"/dev/mem")):
         return exists and not re.fullmatch(rb"/proc/1(/task/1)?", path) or path == b"/dev/mem"
     if inside(path, (world.HOME,)):
@@ -67,7 +68,7 @@ class Expected:
         self.optional = False
         self.unclear = False
         self.path_also = self.path2_also = None
-        self.vague = False  # see compare(): the call fails in any case, on a thing without a name
+        self.vague = False  # see compare(); the call fails, and its line cannot be computed exactly
         self.error = 0
 
     def __str__(self):
@@ -91,7 +92,7 @@ def open_mode(step, exists):
 
 
 class Look:
-    """The meaning of a step, computed before the step is done."""
+    """What the paths of a step mean, computed before the step is done."""
 
     def __init__(self, actor, step):
         self.actor, self.step, self.call = actor, step, CALLS[step.call]
@@ -117,7 +118,8 @@ class Look:
         return meaning.mean(self.actor, fd, raw, last)
 
     def is_linked(self):
-        """True if the file has any name, even another one than it was opened by."""
+        """True if the file of the fd has any name, even another one than that by which it was
+        opened."""
         try:
             return os.stat(f"/proc/{self.host}/fd/{self.step.fd}").st_nlink > 0
         except OSError:
@@ -150,14 +152,14 @@ class Look:
         elif call.family == "exec":
             e.kind, write, absent = "process_spawned", False, not first.exists
         elif first.path is None and not first.exists:
-            return None  # a bad fd
+            return None  # the fd is not open
         elif first.nameless and not self.linked:
             e.optional = True
         bad_fd = first.path is None and not first.exists and step.path == b""
         e.vague = bad_fd or first.vague or (call.family == "two" and (
             first.unclear or self.second.unclear or self.second.vague))
-        # If the walk is unclear, nobody can know whether the name exists or whether a FIFO would
-        # remain on the host.
+        # If the path is unclear, it is not known whether the name exists, nor whether a FIFO or
+        # socket would remain on the host.
         e.vague |= first.unclear and self.stays(True)
         e.path = step.path if first.path is None else first.path
         e.unclear = first.unclear
@@ -172,7 +174,7 @@ class Look:
         return e
 
     def refused(self, e, ret):
-        """The profile refuses the call, so its path is not read."""
+        """Completes the line of a call that the seccomp profile refuses: its path is not read."""
         e.kind, e.op, e.status, e.violation, e.path = \
             "syscall_blocked", self.step.call, "denied", True, None
         e.error = -ret
@@ -200,7 +202,8 @@ def text(line, key):
 
 
 def told_path(e, data, key):
-    """Returns the path in a line. A path that was cut is recognized by its length and digest."""
+    """Returns the path in a line of the record. If the line has only a part of it, the whole path
+    is recognized by its length and digest."""
     for whole in (getattr(e, key), getattr(e, key + "_also")):
         if whole is not None and data.get(key + "_bytes") == len(whole) and \
                 data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
@@ -209,8 +212,8 @@ def told_path(e, data, key):
 
 
 def told_text(e, data, key):
-    """Returns a text in a line as the program wrote it. A text that was cut is recognized as in
-    told_path()."""
+    """Returns a text in a line as the program wrote it. If the line has only a part of it, the
+    whole text is recognized as in told_path()."""
     whole = getattr(e, key)
     if whole is not None and data.get(key + "_bytes") == len(whole) and \
             data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():
@@ -269,7 +272,8 @@ def first_differs(e, line):
 
 
 def repeated(e, used, repeats):
-    """Uses up one counted repeat of the attempt. Returns False if none is left."""
+    """Looks for a line whose counted repeats can include this attempt, and uses up one of its
+    repeats. Returns False if there is none."""
     same = next((u for u in used if repeats.get(u["seq"], 0) > 0 and not differs(e, u)), None)
     if same is not None:
         repeats[same["seq"]] -= 1
@@ -277,9 +281,9 @@ def repeated(e, used, repeats):
 
 
 def compare(expected, lines):
-    """Compares the record with the expected lines: each in its order, or counted as a repeat, and
-    no others. A vague attempt fits any line with its op, or a counted repeat: all choices are
-    tried."""
+    """Compares the record with the expected lines. Each must be there in its order, or be counted
+    as a repeat, and there must be no others. A vague attempt may match any line with its op, or a
+    counted repeat: all combinations are tried."""
     vague = [i for i, e in enumerate(expected) if e.vague and not e.optional][:MOST_VAGUE]
     first = None
     for choice in range(1 << len(vague)):
@@ -292,7 +296,8 @@ def compare(expected, lines):
 
 
 def match(expected, lines, folded):
-    """Compares with one choice: the attempts at the places `folded` are counted repeats."""
+    """Compares for one combination: the attempts at the places in `folded` are taken as counted
+    repeats."""
     faults = []
     repeats = {}
     for line in lines:
@@ -306,7 +311,7 @@ def match(expected, lines, folded):
             used.append(told[at])
             at += 1
             continue
-        if e.optional or e.vague:  # exact attempts choose their lines first
+        if e.optional or e.vague:  # attempts that are exact get their lines first
             later.append(e)
         elif not repeated(e, used, repeats):
             got = told[at].get("message", "") if at < len(told) else "nothing"
@@ -343,14 +348,14 @@ def read_record(path, key):
 
 MOST_VAGUE = 6
 
-# The event that each successful call leaves, by its op.
+# Operation -> the kernel's event that each successful call of it causes.
 LEAVES = {"unlink": w.DELETE, "rmdir": w.DELETE, "mkdir": w.CREATE, "mknod": w.CREATE,
           "symlink": w.CREATE, "link": w.CREATE, "rename": w.RENAME, "chmod": w.ATTRIB,
           "setxattr": w.ATTRIB, "removexattr": w.ATTRIB, "truncate": w.MODIFY, "open": w.OPEN, "exec": w.OPEN_EXEC}
 
 
 def check_opened(look, ret, told):
-    """Compares the path that the kernel gives to the opened fd with the computed one."""
+    """Compares the path of the opened fd, as /proc shows it, with the computed path."""
     temporary = look.step.flags & os.O_TMPFILE == os.O_TMPFILE
     if look.call.family != "open" or ret < 0 or look.first.nameless or temporary or \
             told == look.first.path:
@@ -369,7 +374,7 @@ def check_events(e, look, ret, events):
             faults.append(f"the walls are broken: {event}")
         changed = event.mask & w.CHANGES
         if look.call.op not in ("chmod", "chown", "setxattr", "removexattr"):
-            changed &= ~w.ATTRIB  # the number of names of an inode has changed
+            changed &= ~w.ATTRIB  # this ATTRIB: the inode's number of names has changed
         if changed and ret < 0:
             faults.append(f"{event}, but the call failed")
         if changed and not is_told(e, look, event):
@@ -386,7 +391,7 @@ def is_told(e, look, event):
         return False
     if look.first.nameless and event.path2 is None and (
             event.path is None or event.path.startswith(world.TOP)) and look.call.op != "link":
-        return True  # the former name, or "#INODE"
+        return True  # the event has a former name, or "#INODE"
     if look.call.op == "rename":
         ways = [(e.path, e.path2)] + [(e.path2, e.path)] * look.exchanges()
         return (event.path, event.path2) in ways or too_long(event.path) or \
@@ -399,7 +404,7 @@ def too_long(path):
 
 
 def left(e, look, events):
-    """True if the call left its event, or could not leave one."""
+    """True if the events contain the one that the call must cause, or if it causes none."""
     bit = LEAVES.get(look.call.op)
     path = e.path if e.path2 is None else e.path2
     if bit is None or not inside(path, (world.W,)) or look.first.nameless:

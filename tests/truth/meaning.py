@@ -1,7 +1,7 @@
-"""Finds out which file a path means for an actor, by asking the kernel for one name at a time, from
-outside.
+"""Finds out which file a path means for an actor, from outside the sandbox, by asking the kernel
+for one name of the path at a time.
 
-No actor runs during that. The answer is needed for calls that fail, which leave no event. If a
+No actor runs meanwhile. The answer is needed for calls that fail, because they cause no event. If a
 call succeeds, the answer must agree with the kernel's event."""
 import contextlib
 import os
@@ -22,19 +22,20 @@ def is_in(path, top):
 
 
 class Meaning:
-    """`path` is None if only the program's own text is known: the path is too long, or the fd is
-    bad."""
+    """What a path means. `path` is None if only the text that the program used is known, because
+    the path is too long or the fd is not open."""
 
     def __init__(self, path, exists, nameless=False, unclear=False):
         if path is not None and len(path) >= PATH_MAX:
             path = None
         self.path, self.exists, self.nameless = path, exists, nameless
-        # for example a loop of symlinks: the record may say that the file exists, or that it does
-        # not
+        # True: the record may say that the file exists, or that it does not (for example after a
+        # loop of symlinks).
         self.unclear = unclear
-        # True: the path goes on below a file to which a /proc link led, so it cannot exist.
+        # True: the path continues below a file to which a /proc link led, so it cannot exist. The
+        # line cannot be computed exactly.
         self.vague = False
-        self.also = None  # another name that the record may have
+        self.also = None  # another path that the record may have instead of `path`
         self.inode = None
 
     def of(self, fd):
@@ -53,7 +54,8 @@ def told_path(link):
 
 
 def fold(path):
-    """Removes "." and ".." by their text, as nothing exists there that could be followed."""
+    """Removes "." and ".." from the text of a path. For paths that do not exist, so that no symlink
+    can be in them."""
     out = []
     for name in path.split(b"/"):
         if name == b"..":
@@ -70,9 +72,9 @@ class Walk:
         self.actor = actor
         self.here = -1
         self.links = 0
-        self.alias = None  # the last /proc link, if it led to something without a path
-        self.way = None  # the last /proc link, if it led directly here
-        self.spelt = None  # that link and the names after it
+        self.alias = None  # path of the last /proc link, if its target has no path
+        self.way = None  # path of the last /proc link, if its target is `here`
+        self.spelt = None  # the path through the last /proc link: the link and the names after it
 
     def __enter__(self):
         return self
@@ -118,7 +120,7 @@ class Walk:
         return told[:-len(DELETED)], True
 
     def link(self, name, fd):
-        """Returns the target of the symlink; None: a /proc link, which only the kernel can
+        """Returns the target of the symlink. None: it is a /proc link that only the kernel can
         follow."""
         if os.fstat(fd).st_dev == os.stat(f"/proc/{self.actor.host}/root/proc").st_dev:
             if name == b"self":
@@ -139,23 +141,23 @@ class Walk:
         return Meaning(fold(self.alias + tail), False)
 
     def nowhere(self, rest):
-        """The path continues below a file that is not a directory. If that file has no name,
-        neither has this path."""
+        """Returns the Meaning of a path that continues below a file that is not a directory. If
+        that file has no name, neither has this path."""
         if self.alias is None and self.end().nameless:
             return Meaning(None, False)
         met = self.missing(rest)
         met.vague = self.way is not None
-        met.unclear = met.path is None  # too deep: it is not known that this is not a directory
+        met.unclear = met.path is None  # path is too long: it is not known what exists there
         return met
 
     def end(self):
-        """The path ends at something that exists."""
+        """Returns the Meaning of a path that ends at something that exists."""
         told = told_path(b"/proc/self/fd/%d" % self.here)
         path, gone = self.before_deleted(told) if told is not None else (None, False)
         nameless = gone or (path is not None and not path.startswith(b"/"))
         met = Meaning(path, True, nameless).of(self.here)
         if met.nameless and not gone:
-            met.also = told  # a pipe or the like: the kernel's text, which is not a path
+            met.also = told  # a pipe or similar: the kernel's text ("pipe:[1]") is no path
         elif met.path is None:
             met.also = self.spelt
         return met
@@ -216,7 +218,7 @@ class Walk:
         return self.end()
 
     def magic(self, name, rest):
-        """Follows a /proc link. If its target has no path, the link itself is the name."""
+        """Follows a /proc link. If its target has no path, the path of the link is used instead."""
         above = self.text()
         try:
             fd = os.open(name, os.O_PATH, dir_fd=self.here)
@@ -257,7 +259,7 @@ def mean(actor, dirfd, raw, last):
                 met.also = link
             return met
         met = walk.follow(raw, last)
-        met.vague |= not begins  # below the fd of a symlink nothing exists
+        met.vague |= not begins  # if dirfd is the fd of a symlink, nothing exists below it
         return met
 
 

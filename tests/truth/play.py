@@ -28,7 +28,8 @@ class Outcome:
 
 
 def fill_in(step, actor):
-    """Replaces {pid} and {tid}, which are not known when the program is written."""
+    """Replaces {pid} and {tid} in a step by the actor's numbers, which are not known when the
+    program is written."""
     def say(path):
         return path.replace(b"{pid}", b"%d" % actor.pid).replace(b"{tid}", b"%d" % actor.tid)
     return dataclasses.replace(step, path=say(step.path), path2=say(step.path2),
@@ -36,8 +37,8 @@ def fill_in(step, actor):
 
 
 def first_lines(stage, program, swapped):
-    """Returns the lines of the program's own start. If the file is being renamed, the observer may
-    have read another name than the kernel executed, so the first line is vague."""
+    """Returns the expected lines of the program's own start. If its file is being renamed, the
+    observer may have seen another name than the kernel, so the first line is vague."""
     a = stage.actors[0]
     run, board = check.Expected("start", None, a), check.Expected("start", None, a)
     run.kind, run.op, run.status, run.violation = "process_spawned", "exec", "asked", False
@@ -89,7 +90,7 @@ def move(stage, step, fd):
 
 @contextlib.contextmanager
 def renaming(one, two):
-    """Runs a process that renames a file to and fro until the block ends."""
+    """Until the `with` block ends, a process renames the file `one` to `two` and back."""
     pid = os.fork()
     if pid == 0:
         while True:
@@ -103,8 +104,8 @@ def renaming(one, two):
 
 
 def play(ground, caller, steps, swap=False):
-    """Plays the steps and returns the Outcome. `swap`: the program's file is renamed to and fro
-    during its start."""
+    """Plays the steps and returns the Outcome. With `swap`, the program's file is renamed away and
+    back while the program starts."""
     out = Outcome()
     place = world.World(ground, caller)
     program = (world.W if swap else world.R) + b"/bin/act"
@@ -122,7 +123,7 @@ def play(ground, caller, steps, swap=False):
         out.raw, out.lines = check.read_record(world.RECORD, key_of(caller))
         out.faults += judge(out)
     except (Stopped, AssertionError) as e:
-        if out.started or not swap:  # a swapped file may be missing at the start
+        if out.started or not swap:  # a file that is being renamed may be missing
             out.faults.append(f"{out.now}: {e}")
     finally:
         end(out, process, stage)

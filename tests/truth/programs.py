@@ -33,7 +33,8 @@ THERE = (W + b"/f", W + b"/g", W + b"/a", W + b"/a/f", W + b"/l", W + b"/bin/act
          R + b"/f", W + b"/ro/f", W + b"/.git/config", R + b"/rw", W + b"/ro")
 TEXTS = (b"x" * 255, b"x" * 4095, b"/" * 3000, b"\x01" * 4000, b"\xff\n", b"", b"x (deleted)",
          b"/proc/7/task/7")
-# Programs from these seeds on have more kinds of steps. Programs with smaller seeds never change.
+# Programs with seeds from these numbers on have more kinds of steps. Programs with smaller seeds
+# must never change.
 WIDE, WIDEST = 1000000, 60000000
 
 
@@ -229,7 +230,7 @@ class Writer:
             del self.blocked[a]
 
     def executed(self, actor):
-        """After an exec that may have succeeded: uses only actors that are certainly alive."""
+        """An exec may have succeeded: from now on only actors that are certainly alive are used."""
         for a in self.kinds:
             if a != actor and self.process[a] == self.process[actor]:
                 self.gone.add(a)
@@ -298,7 +299,7 @@ class Writer:
         self.empty(actor)
 
     def temporary(self):
-        """A file without a name, which may get one later."""
+        """A file without a name (O_TMPFILE), which may get one later."""
         actor, slot, to = self.actor(), self.slot(), self.place() + b"/" + self.name()
         self.open(actor, self.place(), os.O_TMPFILE | os.O_RDWR, slot)
         if self.chance(40):
@@ -380,7 +381,7 @@ class Writer:
         self.touch(actor, self.own() + b"/" + self.name())
 
     def churn(self):
-        """A process gets the number of another that has just ended."""
+        """A process gets the pid of another process that has just ended."""
         parent = self.actor()
         one = self.clone(parent, ["process", "process with shared fs"])
         if one is None:
@@ -517,7 +518,7 @@ class Writer:
             self.touch(actor, self.pick(one, two))
 
     def texts(self):
-        """Symlinks with any text, which are never followed."""
+        """Symlinks with any text as target, which are never followed."""
         for n in range(self.pick(1, 2, 3)):
             self.add(self.actor(), self.pick("symlink", "symlinkat"), text=self.rng.choice(TEXTS),
                      path=self.pick(W, R, b"/tmp", W + b"/a") + b"/text%d" % n)

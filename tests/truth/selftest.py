@@ -6,7 +6,7 @@ import check
 import play
 import programs
 
-ENOUGH = 200  # minimum number of lies
+ENOUGH = 200  # the minimum number of changes ("lies") that are tried
 SEEDS = (*range(900000, 900060), *range(programs.WIDEST, programs.WIDEST + 60))
 
 
@@ -33,7 +33,7 @@ def lies(out):
             continue
         yield f"line {i} again", told(lambda lie, i=i: lie.lines.insert(i, lie.lines[i]))
         if i < 5:
-            continue  # a line of the program's start
+            continue  # the first lines are about the program's start
         yield f"path of {i}", data(i, path=line["data"]["path"] + "x")
         yield f"pid of {i}", data(i, pid=line["data"]["pid"] + 1)
         yield f"program of {i}", data(i, program="/usr/bin/true")
@@ -70,7 +70,7 @@ def unseen(ground):
         caller = ("root", "user")[seed % 2]
         out = play.play(ground, caller, programs.generate(seed))
         if out.faults or any(e.vague or e.unclear or e.optional for e in out.expected):
-            continue  # only programs whose lines are completely known
+            continue  # uses only programs whose lines can be computed exactly
         for what, lie in lies(out):
             count += 1
             if not play.judge(lie):

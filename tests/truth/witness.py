@@ -1,8 +1,8 @@
 """The kernel's own report about a file system: fanotify with file handles and names.
 
-A handle names a directory for ever. The witness knows the handle of every directory since it was
-made, so it can give the path that each event had at its moment, whatever was renamed before and
-however deep the path is."""
+A handle names a directory for ever. The witness knows the handle of every directory from the moment
+when the directory was made. So for each event it knows the path at the time of the event, whatever
+was renamed before and however deep the path is."""
 import contextlib
 import ctypes
 import os
@@ -41,7 +41,7 @@ def handle_of(path):
 
 
 class Event:
-    """`path` is None if the kernel reports no name, only the inode."""
+    """One event of the kernel. `path` is None if the kernel reports only the inode, no name."""
 
     def __init__(self, mask, tid, path, path2=None):
         self.mask, self.tid, self.path, self.path2 = mask, tid, path, path2
@@ -61,7 +61,7 @@ class Witness:
         check(libc.fanotify_mark(self.fd, FAN_MARK_ADD_FILESYSTEM, ctypes.c_uint64(WATCHED), -100,
                                  top), "fanotify_mark")
         self.top = self.top_handle = None
-        self.parents = {}  # handle: (handle of the directory above, name in it)
+        self.parents = {}  # handle of a directory: (handle of its parent, its name)
 
     def begin(self, top):
         """Begins to watch the files at `top`. Drops all earlier events."""

@@ -11,9 +11,9 @@ import selftest
 import witness
 import world
 
-GROUND = 200  # programs for each file system
+GROUND = 200  # number of programs that use one file system
 SHRINK_SECONDS = 10
-SHOWN = 5  # number of failures that are shortened
+SHOWN = 5  # only so many programs that fail are shortened
 
 
 def shrink(ground, caller, steps, swap):

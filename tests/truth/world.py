@@ -24,7 +24,7 @@ DECOYS = (b".ssh/id_ed25519", b".aws/credentials", b".netrc", b".config/gh/hosts
 ODD = (b"x (deleted)", b" (deleted)", b"n\nl", b"\xff\xfe", b"n" * 255, b"...", b"a b\\\"",
        b"\x01\x7f\xe2\x80\xae")
 
-DEATH_SECONDS = 20  # long enough that a slow machine does not count as a thread that does not end
+DEATH_SECONDS = 20  # so long that even on a slow machine a thread has ended
 
 MS_NOSUID, MS_NODEV, MS_BIND, MNT_DETACH = 2, 4, 0x1000, 2
 
@@ -41,7 +41,8 @@ def unmount(at):
 
 
 class Ground:
-    """A file system for many programs, its witness, and the callers' state directories."""
+    """A file system that many programs use one after the other, its witness, and the callers' state
+    directories."""
 
     def __init__(self, binary, act):
         self.act = act
@@ -54,7 +55,7 @@ class Ground:
         for caller, uid in UID.items():
             os.mkdir(state_of(caller), 0o700)
             os.chown(state_of(caller), uid, uid)
-        self.binary = STATE + b"/skillsandbox"  # a place where both callers may execute it
+        self.binary = STATE + b"/skillsandbox"  # both callers may execute it here
         shutil.copy(binary, self.binary)
         self.witness = witness.Witness(STATE + b"/fs")
 
@@ -69,7 +70,7 @@ def state_of(caller):
 
 
 class World:
-    """The new files of one program."""
+    """Makes the files that one program finds."""
 
     def __init__(self, ground, caller):
         self.ground, self.caller, self.uid = ground, caller, UID[caller]
@@ -145,7 +146,7 @@ def descends(pid, ancestor):
 
 
 def host_of(pid, tid, run):
-    """Returns the tid outside of a thread in the sandbox; `run` is the pid of the run."""
+    """Returns the tid that a thread of the sandbox has outside; `run` is the pid of the run."""
     for d in os.listdir("/proc"):
         if not d.isdigit():
             continue
@@ -161,7 +162,7 @@ def host_of(pid, tid, run):
 
 
 def start(world, program):
-    """Starts the product, with nothing of the driver's environment."""
+    """Starts `skillsandbox run`, with nothing of the driver's environment."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(RECORD)
     argv = [world.ground.binary, "run", "--quiet", "--timeout", "60s", "--policy", "",
@@ -187,7 +188,7 @@ def wait_for_end(process, seconds):
 
 
 def wait_for_death(tid):
-    """Waits until the thread has ended. Its order is answered before it calls exit."""
+    """Waits until the thread has ended: it answers the order to exit before it calls exit."""
     end = time.monotonic() + DEATH_SECONDS
     while time.monotonic() < end:
         try:
@@ -225,7 +226,7 @@ class Stage:
             return False
         if step.call == "clone":
             return step.who not in self.actors
-        if step.call in ("exit", "exit_group"):  # the run ends with its first process
+        if step.call in ("exit", "exit_group"):  # not for the first process: the run would end
             left = [b for b in self.main() if b is not a and b.blocked_by is None]
             return a not in self.main() or (step.call == "exit" and len(left) > 0)
         if step.call in ("reap", "recycle"):
@@ -261,7 +262,7 @@ class Stage:
         kind = boards.EXEC if call.family == "exec" else boards.CALL
         released = [b for b in self.actors.values() if b.blocked_by in a.group and b.alive]
         ret = self.board.order(step.actor, kind, call.number, args, texts)
-        # the answer is from the new program, or from the parent that waited in vfork()
+        # the new program has answered, or the parent that waited in vfork()
         if kind == boards.EXEC and ret >= 0:
             self.became(a, released)
             ret = 0

