@@ -48,8 +48,8 @@ int cases_name_unfinished(void **state)
 	return 0;
 }
 
-/* Appends the character that the escape at `p` means. Returns the length of the escape, or 0 if the
- * text is not an escape. */
+/* Appends the character for which the escape at `p` stands. Returns the length of the escape, or 0
+ * if there is no escape at `p`. */
 static size_t add_escape(struct buf *out, const char *p, size_t len)
 {
 	static const char NAMES[] = "ntr\\";
@@ -150,7 +150,7 @@ static void check_text(char *at, size_t columns, void (*check)(const struct test
 void cases_check(const char *name, size_t columns, void (*check)(const struct test_case *c))
 {
 	const char *source = getenv("SSB_SOURCE");
-	static char path[4096]; /* static: `current` refers to it after a failed assertion, too */
+	static char path[4096]; /* static: `current` needs it after a failed assertion */
 	auto_buf text;
 
 	assert_true(columns <= CASE_COLUMNS);

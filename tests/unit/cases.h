@@ -26,7 +26,7 @@ struct test_case {
  * if a case failed, if the file cannot be parsed, or if it has no case. */
 void cases_check(const char *name, size_t columns, void (*check)(const struct test_case *c));
 
-/* To be called by a check. cases_expect() fails the case unless `got` equals column `i`.
+/* For use in `check`. cases_expect() fails the case unless `got` equals column `i`.
  * cases_expect_part() fails it unless `got` contains the column. cases_fail() always fails it. */
 void cases_expect(const struct test_case *c, size_t i, const char *got);
 void cases_expect_part(const struct test_case *c, size_t i, const char *got);

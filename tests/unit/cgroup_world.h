@@ -47,7 +47,7 @@ static inline void find_places(struct cgroup_layout *at)
 	cgroup_layout_parse(mounts.data, self.data, at);
 }
 
-/* Writes the directory in which the runtime makes its groups for this controller. */
+/* Copies to `out` the directory in which the runtime makes its groups for this controller. */
 static inline void own_dir(enum cgroup_controller c, char *out, size_t size)
 {
 	static struct cgroup_layout at;
@@ -107,8 +107,9 @@ static inline bool have_groups(void)
 	return true;
 }
 
-/* A user without delegation, and a container with a read-only cgroup file system, cannot make
- * groups: then no test runs. If SSB_REQUIRE_CGROUP is set (CI as root), that is a failure. */
+/* Runs the tests, if groups can be made. A user without a delegated group cannot make groups, and
+ * neither can a container with a read-only cgroup file system: then no test runs. If
+ * SSB_REQUIRE_CGROUP is set (CI as root), that is a failure. */
 #define WITH_GROUPS(tests)                                                                         \
 	(have_groups() ? cmocka_run_group_tests(tests, NULL, NULL)                                 \
 	               : (getenv("SSB_REQUIRE_CGROUP") != NULL ? 1 : 0))

@@ -64,8 +64,8 @@ static void make_world(void)
 	}
 }
 
-/* Does not answer for slow.test. Returns 127.0.0.1 for dns.test and for every name beneath
- * search.test and wild.test. Any other name does not exist. */
+/* Answers DNS questions: 127.0.0.1 for dns.test and for every name beneath search.test and
+ * wild.test, no answer for slow.test, and "does not exist" for any other name. */
 static _Noreturn void dns_server(int sock)
 {
 	static const uint8_t loopback[4] = { 127, 0, 0, 1 };
@@ -115,7 +115,7 @@ int world_listen(uint8_t last, int type, uint16_t port)
 	return fd;
 }
 
-/* Fills the queue of a listener that never accepts, so that it answers no client. */
+/* Fills the queue of a listener that never accepts. Later clients get no answer. */
 static void fill_queue(int listener, uint16_t port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,

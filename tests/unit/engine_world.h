@@ -1,5 +1,5 @@
-/* engine_world.h - a session that is made from a policy alone, and checks of the engine's
- * decisions. */
+/* engine_world.h - a session in memory that is made from a policy (there is no store), and checks
+ * of the engine's decisions. */
 #ifndef TESTS_ENGINE_WORLD_H
 #define TESTS_ENGINE_WORLD_H
 
@@ -14,14 +14,14 @@
 #define T0     1000000000000LL /* when the session began, in microseconds */
 #define SECOND 1000000LL
 
-/* The session of the test. */
+/* The session `s` of the test, and its policy `p`. */
 static struct world {
 	struct session s;
 	struct session_policy p;
 } w;
 
-/* Makes a session with the policy in `text`, which replaces the previous session. For check(), the
- * session began one second ago. */
+/* Makes a session with the policy in `text`, which replaces the previous session. check() decides
+ * at a time one second after the beginning of the session. */
 static inline void begin(const char *text)
 {
 	struct ssb_diags *diags = ssb_diags_new();

@@ -10,7 +10,7 @@
 
 #include "os/tree.h"
 
-/* The command line is a program, not part of the library. */
+/* Included as source: the code of the command line is not in the library. */
 #include "cli/hook_line.c"
 
 #include "cli/hook_rules.c"
@@ -29,8 +29,8 @@ static const char DIRECT[] = "skill:\n  name: d\n  version: 1.0.0\n"
                              "permissions: {}\nentrypoint:\n  command: ./run\n";
 
 static const char *world_self = "/usr/bin/skillsandbox";
-static const char *world_path = NULL;          /* the variable PATH */
-static const char *world_project = ".";        /* the directory of the agent, below the world */
+static const char *world_path = NULL;          /* the PATH that the hook sees */
+static const char *world_project = ".";        /* the agent's directory, relative to `world` */
 static const char *world_config, *world_state; /* the owner's directories */
 static char world[PATH_MAX]; /* the project: skills/{x,f,d,m,w}, tools/, out -> skills/x/main.py */
 

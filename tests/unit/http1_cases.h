@@ -19,14 +19,14 @@
 struct test_case {
 	const char *name;
 	const char *bytes;
-	const char *hosts;   /* the hosts of the reported requests: "a.test b.test:81" */
+	const char *hosts;   /* hosts that the checker reports: "a.test b.test:81" */
 	size_t passed;       /* bytes that pass; ALL: everything */
 	enum http1_deny why; /* HTTP1_OK: not denied */
 	enum answer answer;  /* the server's answer to an upgrade */
 	size_t len;          /* 0: strlen(bytes) */
 };
 
-/* DENIED_AT takes the bytes that pass, and then the bytes that do not. */
+/* The last arguments of DENIED_AT are the bytes that pass, and then the bytes that do not. */
 #define PASSES(label, hosts, ...)                                                                  \
 	{                                                                                          \
 		label, __VA_ARGS__, hosts, ALL, HTTP1_OK, 0, 0                                     \

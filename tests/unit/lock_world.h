@@ -1,4 +1,5 @@
-/* lock_world.h - a plan with refused and withheld requests, and approvals of it. */
+/* lock_world.h - a plan with requests that were refused (paths) or withheld (variables), and
+ * approvals of this plan. */
 #ifndef TESTS_LOCK_WORLD_H
 #define TESTS_LOCK_WORLD_H
 
@@ -10,7 +11,7 @@ static struct refusal REFUSALS[] = {
 	{ .what = (char[]){ "read ~/.ssh" },
 	  .option = SSB_OPT_READ,
 	  .value = (char[]){ "~/.ssh" } },
-	{ .what = (char[]){ "read /proc" }, .option = SSB_OPT_READ }, /* cannot be granted */
+	{ .what = (char[]){ "read /proc" }, .option = SSB_OPT_READ }, /* no grant possible */
 };
 static struct refusal WITHHELD[] = {
 	{ .what = (char[]){ "environment HAVE" },
@@ -23,7 +24,7 @@ static struct refusal WITHHELD[] = {
 
 static char NAME[] = "s\x1b[1m\"x";
 
-/* Returns a plan for the manifest that the skill has now. */
+/* Returns a plan that is made from the skill's present manifest. */
 static inline struct ssb_plan plan_of(void)
 {
 	static char manifest[96];

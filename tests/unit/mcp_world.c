@@ -74,7 +74,7 @@ static void canceled(void *arg)
 	}
 }
 
-/* Records its call, which the test answers later. Counts cancellations. */
+/* Records its call in w.held. The test answers it later. Counts cancellations. */
 static void do_hold(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -232,7 +232,7 @@ static void do_fail(void *app, struct mcp_call *c)
 {
 	(void)app;
 	w.n_handled++;
-	(void)mcp_result(c); /* the handler begins a result and then fails */
+	(void)mcp_result(c); /* the handler begins a result, but then reports an error */
 	mcp_fail_data(c, MCP_E_RESOURCE, "{\"uri\":\"x\"}", "no %s", "resource");
 }
 

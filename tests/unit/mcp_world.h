@@ -10,14 +10,14 @@
 
 /* A connection of the fake client. The newest message is the last one. */
 struct world_out {
-	struct mcp_out out; /* must be first: out_send() casts it to world_out */
+	struct mcp_out out; /* must be the first member: out_send() casts its pointer */
 	char *sent[WORLD_SENT];
 	enum mcp_kind kinds[WORLD_SENT];
 	int statuses[WORLD_SENT];
 	size_t n_sent;
 	size_t n_ended;
-	struct mcp_peer *gone_in_send; /* call mcp_out_gone() for this peer during a send */
-	struct mcp_peer *free_in_send; /* call mcp_peer_free() for this peer during a send */
+	struct mcp_peer *gone_in_send; /* if set, the next send calls mcp_out_gone() for it */
+	struct mcp_peer *free_in_send; /* if set, the next send calls mcp_peer_free() for it */
 };
 
 struct world {
@@ -38,17 +38,17 @@ extern struct world w;
 #define IN_WORLD(f) cmocka_unit_test_teardown(f, world_close)
 int world_close(void **state);
 
-/* Replaces the world by a new one, whose peer has `out` as its connection. */
+/* Replaces the world by a new one. The connection of its peer is w.out. */
 void world_init(void);
-/* Like world_init(); the client has then initialized with these capabilities. */
+/* Like world_init(). Then the client sends "initialize" with these capabilities. */
 void world_begin(const char *capabilities);
 void world_done(void);
 void world_out_init(struct world_out *o);
 void world_out_done(struct world_out *o);
 void world_forget(struct world_out *o); /* frees the recorded messages */
 
-/* Sends a message to the server. The text has ' in place of ". A text that is not a message fails
- * the test. */
+/* Sends a message to the server; the text has ' in place of ". Fails the test if the text is not a
+ * message. */
 void world_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void world_say_to(struct mcp_peer *p, struct mcp_out *out, const char *text);
 void world_initialize(const char *capabilities);
@@ -56,7 +56,7 @@ void world_initialize(const char *capabilities);
 /* Returns the last message that was sent, or "" if there is none. */
 const char *world_last(const struct world_out *o);
 int world_last_status(const struct world_out *o);
-/* Returns the requestState of the last message, new. */
+/* Returns a copy of the requestState in the last message. */
 char *world_state(const struct world_out *o);
 /* Fails the test if `text` (with ' in place of ") is not in the last message. */
 void world_expect(const struct world_out *o, const char *text);

@@ -1,12 +1,12 @@
 /* notify_driver.c - a program that delivers messages, for tests/e2e/test_session_notify.py: the
- * herald with an outbox of two files in place of the store.
+ * herald of the product, whose outbox is two files instead of the store.
  *
  *   outbox.txt   one message on each line: KIND, URL, SECRET (or -), BODY, with tabs between them
  *   done.txt     the result of each attempt: N, STATUS, RETRY, DUE, ERROR
  *
  * "notify_driver deliver SECONDS" delivers in this process. "notify_driver start" starts a herald.
- * PGDRIVER_FAST: a failed attempt is repeated at once. PGDRIVER_SLOW: a process that finds the
- * outbox empty gets that answer 0.3 s later. (A herald keeps variables that begin with PG.) */
+ * PGDRIVER_FAST: a failed attempt is repeated at once. PGDRIVER_SLOW: the answer that the outbox is
+ * empty comes 0.3 s late. (A herald keeps variables that begin with PG.) */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 struct session_store {
 	char outbox[4200];
 	char done[4200];
-	uint64_t leased[MOST]; /* time at which the lease ends */
+	uint64_t leased[MOST]; /* time at which the lease of a message ends */
 };
 
 struct state {
@@ -90,8 +90,8 @@ static void fill(struct outbox_item *item, char *line)
 	snprintf(item->session, sizeof(item->session), "session-1");
 }
 
-/* Takes the first message that is due and returns 1, or returns 0. *ret_wait is the time until the
- * next message is due; -1: none. */
+/* Takes the first message that is due and returns 1; returns 0 if none is due. *ret_wait is the
+ * time until the next message is due, or -1 if there is none. */
 static int look(struct session_store *ss, uint64_t lease, struct outbox_item *ret,
                 int64_t *ret_wait)
 {

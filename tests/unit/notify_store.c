@@ -11,7 +11,8 @@
 #include "policy/owner.h"
 #include "session/herald.h"
 
-/* Replaced with --wrap, because the functions of a session start the herald themselves. */
+/* The functions of a session call this to start a herald. The linker option --wrap replaces it, so
+ * that the test decides. */
 int __real_herald_start(const struct owner *o, struct ssb_error *err);
 int __wrap_herald_start(const struct owner *o, struct ssb_error *err);
 

@@ -1,6 +1,6 @@
-/* nss_module.c - a module of the resolver, for test_confine.c. It does the same as the modules of
- * systemd-resolved, avahi and sssd: it is loaded on demand, asks a service on the machine over a
- * unix socket, and asks the kernel for the network interfaces. */
+/* nss_module.c - a module of libc's resolver (NSS), for test_confine.c. It does the same as the
+ * modules of systemd-resolved, avahi and sssd: libc loads it on demand, and it asks a service on
+ * the machine over a unix socket, and the kernel for the network interfaces. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

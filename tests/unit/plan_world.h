@@ -68,7 +68,8 @@ static inline int setup(void **state)
 
 	snprintf(top, sizeof(top), "/tmp/ssb-plan-XXXXXX");
 	assert_non_null(mkdtemp(top));
-	/* If root runs the test, a path that others cannot read is dangerous. */
+	/* If root runs the test, a path that other users cannot read counts as dangerous: so they
+	 * may read this one. */
 	assert_int_equal(chmod(top, 0755), 0);
 	for (size_t i = 0; i < ARRAY_LEN(DIRS); i++) {
 		assert_int_equal(mkdir(at(DIRS[i]), 0755), 0);
@@ -90,7 +91,7 @@ static inline int teardown(void **state)
 	return tree_remove(AT_FDCWD, top);
 }
 
-/* Writes the policy file. With NULL there is none. */
+/* Writes the policy file. NULL: removes it. */
 static inline void policy(const char *text)
 {
 	if (text == NULL) {

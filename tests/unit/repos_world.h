@@ -16,7 +16,7 @@ static struct grant grant;
 static struct ssb_plan plan;
 static struct prepared prepared;
 static struct repos *found;
-static const char *state_dir; /* NULL: there is no record of an earlier search */
+static const char *state_dir; /* NULL: the search finds no record of earlier ones */
 
 static inline char *in(const char *path)
 {

@@ -43,7 +43,8 @@
         { ALL, TO_ANY, ALLOW, "fchmodat2", { 3, 0, 0700, 06000 } },
         { ALL, TO_ANY, E(EPERM), "fchmodat2", { 3, 0, 04700 } },
 
-        /* Changing a file by its name is refused if the sandbox has no file view of its own. */
+        /* TO_NONE: the sandbox has no file view of its own. Changing the mode or owner of a file by
+         * its name is refused. */
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, 0666 } },
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, HIGH | 0757 } },
         { ALL, TO_NONE, E(EPERM), "fchmodat", { 3, 0, 0777 } },
@@ -93,7 +94,8 @@
         { ALL, TO_ANY, E(EPERM), "mknodat", { 0, 0, 02600 } },
         { ALL, TO_ANY, E(ENOSYS), "openat2", { 0 } },
 
-        /* Processes and namespaces. 0x3d0f00: the flags of pthread_create(); 0x4111: of vfork(). */
+        /* Processes and namespaces. pthread_create() calls clone with the flags 0x3d0f00, vfork()
+         * with 0x4111. */
         { ALL, TO_ANY, ALLOW, "clone", { 0x3d0f00 } },
         { ALL, TO_ANY, ALLOW, "clone", { HIGH | 0x3d0f00 } },
         { DP, TO_ANY, ALLOW, "clone", { 0x11 } }, { DP, TO_ANY, ALLOW, "clone", { 0x4111 } },
@@ -173,7 +175,7 @@
         { ALL, TO_ANY, KILL, "delete_module", { 0 } }, { ALL, TO_ANY, KILL, "reboot", { 0 } },
         { ALL, TO_ANY, KILL, "iopl", { 3 } }, { ALL, TO_ANY, KILL, "ioperm", { 0 } },
 
-        /* ioctl: the kernel takes the request as unsigned int. */
+        /* ioctl: the kernel looks only at the low 32 bits of the request. */
         { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x5401 } },
         { ALL, TO_ANY, ALLOW, "ioctl", { 0, 0x5413 } },
         { ALL, TO_ANY, ALLOW, "ioctl", { 0x5412, 0x541b } },
@@ -263,7 +265,7 @@
         { DP, TO_UNIX, E(ESOCKTNOSUPPORT), "socketpair", { UNIX, RAW, 0 } },
         { DP, TO_ANY, E(EAFNOSUPPORT), "socketpair", { 30, STREAM, 0 } },
 
-        /* Calls that affect our own PID 1, or all processes of its user. */
+        /* Calls that affect the sandbox's PID 1, or all processes of its user. */
         { ALL, TO_ANY, E(EPERM), "prlimit64", { 1, 7 } },
         { ALL, TO_ANY, E(EPERM), "prlimit64", { HIGH | 1, 7, 0, 0x1000 } },
         { ALL, TO_OWN, ALLOW, "prlimit64", { 2, 7, 0x1000 } },
@@ -312,7 +314,7 @@
         { ALL, TO_OWN, E(EPERM), "shmget", { 0, 1 << 21, 04600 } },
         { ALL, TO_OWN, ALLOW, "shmget", { 0, 1 << 21, 01600 } },
 
-        /* Calls in the namespaces of the host. */
+        /* TO_NONE: a sandbox without its own namespaces. */
         { ALL, TO_NONE, E(ENOSYS), "shmget", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "semop", { 0 } },
         { ALL, TO_NONE, E(ENOSYS), "msgsnd", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "mq_open", { 0 } },
         { ALL, TO_NONE, ALLOW, "prlimit64", { HIGH } },
@@ -336,7 +338,7 @@
         { ALL, TO_NONE, E(EPERM), "sched_setattr", { 1234 } },
         { ALL, TO_OWN, ALLOW, "sched_setattr", { 1234 } },
 
-        /* The filter of our own PID 1. */
+        /* The filter of the sandbox's PID 1. */
         { IN_INIT, TO_ANY, ALLOW, "read", { 0 } }, { IN_INIT, TO_ANY, ALLOW, "wait4", { 0 } },
         { IN_INIT, TO_ANY, ALLOW, "ppoll", { 0 } }, { IN_INIT, TO_ANY, ALLOW, "exit_group", { 0 } },
         { IN_INIT, TO_ANY, ALLOW, "openat", { 0, 0, 02200000 } },
@@ -391,7 +393,7 @@
         { IN_MAKER, TO_ANY, ALLOW, "connect", { 0 } }, { IN_MAKER, TO_ANY, ALLOW, "bind", { 0 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0xc0182101 } },
         { IN_MAKER, TO_ANY, ALLOW, "ioctl", { 3, 0x40182103 } },
-        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* NOTIF_RECV: takes over a call */
+        { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0xc0502100 } }, /* NOTIF_RECV: would take a call */
         { IN_MAKER, TO_ANY, KILL, "ioctl", { 3, 0x5412 } },
         { IN_MAKER, TO_ANY, ALLOW, "fcntl", { 3, 4 } },
         { IN_MAKER, TO_ANY, KILL, "fcntl", { 3, 1030 } },

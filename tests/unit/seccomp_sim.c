@@ -1,4 +1,4 @@
-/* seccomp_sim.c - executes a filter with invented calls. */
+/* seccomp_sim.c - executes a filter in user space, for system calls that a test makes up. */
 #include "seccomp_sim.h"
 
 #include <string.h>

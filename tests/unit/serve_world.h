@@ -1,4 +1,5 @@
-/* serve_world.h - a directory of skills for one test, and an owner who has nothing else. */
+/* serve_world.h - a directory of skills for one test, and an owner without a policy file or
+ * approvals. */
 #ifndef TESTS_UNIT_SERVE_WORLD_H
 #define TESTS_UNIT_SERVE_WORLD_H
 
@@ -60,8 +61,8 @@ static inline void world_file(const char *name, const char *text)
 	assert_int_equal(fputs(text, f) < 0, 0);
 }
 
-/* Makes a skill that runs `sh -c SCRIPT`. `permissions` is the value of that key in the
- * manifest. */
+/* Makes a skill that runs `sh -c SCRIPT`. `permissions` is the value of the key "permissions" in
+ * its manifest. */
 static inline void world_skill(const char *name, const char *permissions, const char *script)
 {
 	auto_free char *file = NULL;

@@ -1,4 +1,5 @@
-/* session_db_world.h - a directory for a store, and short functions that use the store. */
+/* session_db_world.h - a directory for a store of sessions, and short functions that use the
+ * store. */
 #ifndef SESSION_DB_WORLD_H
 #define SESSION_DB_WORLD_H
 

@@ -186,7 +186,8 @@ struct verify_result world_verify(const char *text, size_t len)
 	struct ssb_error err = { 0 };
 	auto_fd fd = memfd_create("ledger", MFD_CLOEXEC);
 
-	/* There is no key before the first signature. Without a key no ledger is complete. */
+	/* The key does not exist before the first signature. Without a key, verify_record() reports
+	 * no ledger as complete. */
 	bool known = trace_key_public(&w.owner, key, &err) == 0;
 	struct verify_ask ask = { known ? key : NULL, "" };
 	assert_int_equal(file_write_all(fd, text, len), 0);

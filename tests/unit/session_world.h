@@ -1,6 +1,6 @@
-/* session_world.h - a store of sessions for tests, with a clock that the test sets. The store is
- * SQLite in a directory of its own, or the PostgreSQL server that SSB_TEST_POSTGRES names. Each run
- * of a test uses new session ids. */
+/* session_world.h - a store of sessions for tests, with a clock that the test sets. The store is a
+ * new SQLite file, or the PostgreSQL server that SSB_TEST_POSTGRES names. Each test uses new
+ * session ids. */
 #ifndef TESTS_SESSION_WORLD_H
 #define TESTS_SESSION_WORLD_H
 
@@ -25,7 +25,8 @@ extern int64_t world_now; /* the time that the store sees; 0: the real time */
 void world_open(const char *postgres); /* NULL: SQLite */
 void world_reopen(void);
 void world_close(void);
-/* Returns the id of a session in this world. It is valid until the eighth call after this one. */
+/* Returns the id of a session in this world. The string is valid until the eighth call after this
+ * one. */
 const char *world_id(const char *name);
 
 /* Starts the world's session `name`. `yaml` must be a valid policy. */

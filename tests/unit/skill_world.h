@@ -12,7 +12,8 @@
 	FRONT("metadata: {openclaw: {requires: {env: [API_KEY, GITHUB_TOKEN, LD_PRELOAD, "         \
 	      "UNSET]}}}\n")
 
-/* Makes a new, empty skill. The skill of plan_world.h has a manifest in other tests. */
+/* Makes a new, empty directory for a skill, because other tests write a manifest to the skill of
+ * plan_world.h. */
 static const char *fresh(void)
 {
 	static unsigned turn;

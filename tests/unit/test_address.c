@@ -1,5 +1,5 @@
-/* test_address.c - an address range is always written in one form. test_guard.c tests which texts
- * are addresses. */
+/* test_address.c - address ranges as text: equal ranges are always written as the same text.
+ * test_guard.c tests which texts are addresses. */
 #include "unit.h"
 #include "base/address.h"
 #include "base/own.h"
@@ -26,7 +26,7 @@ static void test_range_texts(void **state)
 		assert_true(cidr_parse(TEXTS[i][0], &c));
 		cidr_format(&c, out);
 		assert_string_equal(out, TEXTS[i][1]);
-		assert_true(cidr_parse(out, &again)); /* the text is read back as the same range */
+		assert_true(cidr_parse(out, &again)); /* it must give the same range */
 		assert_memory_equal(&c, &again, sizeof(c));
 	}
 }
@@ -83,7 +83,7 @@ static void test_sockets(void **state)
 	at.any.sa_family = AF_UNIX;
 	port = 7;
 	assert_false(address_from_socket(&at, &back, &port));
-	assert_memory_equal(&a, &back, sizeof(a)); /* unchanged by the failure */
+	assert_memory_equal(&a, &back, sizeof(a)); /* the failure must not change it */
 	assert_int_equal(port, 7);
 }
 

@@ -30,8 +30,8 @@ static void fill_version_control(void)
 	put(".gitignore", "x");
 }
 
-/* The directories of version control at the top of a skill are neither approved nor copied. The
- * same names further down are both. */
+/* Directories of version control at the top of a skill are neither approved nor copied. Further
+ * down in the skill, directories with the same names are approved and copied. */
 static void version_control_is_left_out(void **state)
 {
 	AUTO(skill_files_done) struct skill_files before = { 0 };
@@ -60,10 +60,10 @@ static void version_control_is_left_out(void **state)
 }
 
 /* A skill that is too large for a copy runs from its own directory, where it sees .git: so the
- * approval covers .git, too. Sizes: the largest that is copied, and one byte more. */
+ * approval covers .git, too. The test uses the largest size that is copied, and one byte more. */
 static void version_control_counts_without_a_copy(void **state)
 {
-	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* sub/.git/x, .gitignore: one byte each */
+	const off_t rest = (off_t)strlen(MANIFEST) + 2; /* 2 bytes: sub/.git/x and .gitignore */
 
 	fill_version_control();
 	for (int past = 0; past < 2; past++) {
@@ -105,8 +105,8 @@ static void empty_directories_count(void **state)
 	snprintf(path, sizeof(path), "%s/a/out", copy);
 	assert_int_equal(lstat(path, &st), 0);
 	assert_true(S_ISDIR(st.st_mode) && snapshot_there(&owner, &p));
-	/* The directory is written to the approval, read back, and is not taken for an empty
-	 * file. */
+	/* The approval's file contains the empty directory. After reading it back, the directory is
+	 * not mistaken for an empty file. */
 	char words[][28] = { "/s", "n", "2026-11-15T13:20:00.123456Z", "b" };
 	const struct lock l = { .skill = words[0],
 		                .name = words[1],
@@ -219,8 +219,8 @@ static const struct {
 	{ "another owner of all", other_owner_of_all, true },
 };
 
-/* Each kind of damage is noticed. The copy is then made again from the same files, and is
- * complete. */
+/* Each kind of damage to the copy is noticed. Then a new, complete copy is made from the same
+ * files. */
 static void damaged_copies_do_not_count(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* Called once, after the first bytes of a file are read. */
+/* If set, it is called once, after the next read of a file. */
 static void (*meanwhile)(void);
 
 ssize_t __real_read(int fd, void *buf, size_t n);
@@ -109,7 +109,8 @@ static void file_for_link(void)
 	assert_int_equal(chmod(in_skill("l"), 0777), 0);
 }
 
-/* Each change of the files changes the digest of the tree; the same files have the same digest. */
+/* Each change of a skill's files changes the digest of its tree. Without a change, the digest is
+ * the same. */
 static void every_change_shows(void **state)
 {
 	static void (*const CHANGES[])(void) = { change_byte, change_mode, change_name,  add_file,
@@ -168,8 +169,8 @@ static void link_to_itself(void)
 	link_to("odd");
 }
 
-/* As text, the target stays inside the skill. But p/q/d is a symlink to the skill's directory
- * itself, so ".." leads out. */
+/* By its text, the symlink's target stays inside the skill. But p/q/d in this text is itself a
+ * symlink, to the skill's directory, so the ".." after it leads out of the skill. */
 static void link_around(void)
 {
 	assert_int_equal(mkdir(in_skill("p"), 0755), 0);
@@ -273,8 +274,8 @@ static void bounds_files(void **state)
 	assert_int_equal(try_read("more files than the limit of 20000"), SSB_E_LIMIT);
 }
 
-/* One byte more than the limit is refused as too large. A file of exactly the limit is refused for
- * another reason: it is sparse. */
+/* A file with one byte more than the limit is refused as too large. A file of exactly the limit is
+ * not too large, but is refused because it is sparse. */
 static void bounds_bytes(void **state)
 {
 	auto_fd fd = open(in_skill("big"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -284,7 +285,7 @@ static void bounds_bytes(void **state)
 	                 SSB_E_LIMIT);
 	assert_int_equal(ftruncate(fd, (off_t)MAX_PINNED_BYTES), 0);
 	assert_int_equal(try_read("sparse"), SSB_E_POLICY);
-	put("a", "x"); /* with this file, the sum is over the limit */
+	put("a", "x"); /* with this file, all files together exceed the limit */
 	assert_int_equal(try_read(NULL), SSB_E_LIMIT);
 }
 

@@ -12,7 +12,7 @@
 
 struct mcp_call {
 	const char *principal;
-	const char *state; /* NULL: the call has no answer */
+	const char *state; /* NULL: the client has not answered */
 	struct json_doc answer;
 };
 
@@ -76,10 +76,10 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
-static uint8_t the_tree;     /* every byte of the digest of the skill's files is this */
-static uint8_t the_manifest; /* every byte of the digest of its manifest is this */
+static uint8_t the_tree;     /* the digest of the skill's files has only this byte */
+static uint8_t the_manifest; /* the digest of its manifest has only this byte */
 static enum ssb_option the_option = SSB_OPT_READ;
-static enum consent_state the_state; /* the state of its approval */
+static enum consent_state the_state; /* the state of the skill's approval */
 static bool is_unknown;              /* the skill's files could not be read */
 static struct ssb_plan the_plan;
 
@@ -107,7 +107,7 @@ static struct approve_case case_of(struct mcp_call *c, const struct ssb_plan *pl
 
 static void case_done(struct approve_case *k)
 {
-	k->skill = (struct skill){ 0 }; /* the_skill owns these strings */
+	k->skill = (struct skill){ 0 }; /* its strings belong to the_skill */
 	approve_done(k);
 }
 
@@ -153,7 +153,7 @@ static enum consent_answer ask(struct mcp_call *c, char *path)
 	return ask_after(c, path, 0);
 }
 
-/* Writes the requestState that a question about `path` has. */
+/* Writes to `state` the requestState of a question about `path`. */
 static void seal(struct buf *state, char *path)
 {
 	struct given one = { the_option, path };
@@ -220,8 +220,8 @@ static int teardown(void **state)
 	return world_teardown(state);
 }
 
-/* Only an accepted question with exactly one of the offered decisions is an approval. Any other
- * answer refuses, and is not remembered. */
+/* An answer approves only if its action is "accept" and its decision is exactly one of those
+ * offered. Any other answer refuses the run, and is not remembered. */
 static void only_a_yes_is_one(void **state)
 {
 	static const char *const NO[] = {
@@ -255,7 +255,7 @@ static void only_a_yes_is_one(void **state)
 	approve("one", path); /* the control */
 }
 
-/* An approval of one run ("once", "always") is not remembered for the session. */
+/* The answers "once" and "always" are not remembered for the session of the server. */
 static void once_is_not_remembered(void **state)
 {
 	char path[] = "~/a";
@@ -268,8 +268,8 @@ static void once_is_not_remembered(void **state)
 	assert_int_equal(ask_plain("one", path), ANSWER_NONE);
 }
 
-/* A skill whose files changed since the approval runs only if the owner agrees to that. The owner
- * is asked even if no request of the plan was refused. */
+/* A skill whose files changed since the approval runs only if the owner agrees to the change. The
+ * owner is asked even if no request of the plan was refused. */
 static void asks_for_the_word(void **state)
 {
 	static const char *const CHOICES[] = { SAYS("accept", "once"), SAYS("accept", "session") };
@@ -374,7 +374,8 @@ static void holds_for_nothing_else(void **state)
 	assert_int_equal(ask_plain("one", path), ANSWER_ONCE);
 }
 
-/* At the cap, a new approval replaces the oldest one: the owner is asked for that one again. */
+/* When as many approvals as allowed are remembered, a new one replaces the oldest: the owner is
+ * asked again for the skill of the oldest. */
 static void has_a_cap(void **state)
 {
 	char path[32];
@@ -393,8 +394,8 @@ static void has_a_cap(void **state)
 	assert_int_equal(ask_plain("one", first), ANSWER_NONE);
 }
 
-/* Asks about a plan in which `n` files were refused; `len` bytes are added to each of their names.
- * The plan also requests `n` places that are not refused. */
+/* Asks about a plan in which requests for `n` files were refused. Each file's name has `len` bytes
+ * more than usual. The plan also requests `n` places that were not refused. */
 static enum consent_answer ask_many(size_t n, size_t len)
 {
 	AUTO(string_list_done) struct string_list asked = { 0 };
@@ -432,8 +433,8 @@ static enum consent_answer ask_many(size_t n, size_t len)
 	return ask_case(&k);
 }
 
-/* Every dangerous place is in the question. Of the other places, those that exceed one screen are
- * only counted. */
+/* The question lists every dangerous place. It lists other places only as far as they fit on one
+ * screen, and counts the rest. */
 static void says_what_is_dangerous(void **state)
 {
 	char text[64];
@@ -485,12 +486,13 @@ static void asks_for_what_can_be_given(void **state)
 	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	the_option = SSB_OPT_READ;
 	is_unknown = true;
-	the_refusal = "out of memory"; /* the default, if there is no other reason */
+	the_refusal = "out of memory"; /* the text if there is no other reason */
 	assert_int_equal(ask_plain("one", path), ANSWER_NO);
 	assert_null(the_question);
 }
 
-/* A question that is too long is not asked: the owner must not agree to a part of it. */
+/* A question that is too long is not asked: it would have to be cut, and the owner would agree to
+ * text that was not shown. */
 static void does_not_ask_by_halves(void **state)
 {
 	assert_int_equal(ask_many(400, 150), ANSWER_NO);

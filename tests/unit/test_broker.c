@@ -80,7 +80,7 @@ struct world {
 	struct broker_config config;
 	struct broker b;
 	struct source listener;
-	int dialler, supervisor; /* the ends that the test uses */
+	int dialler, supervisor; /* the test's ends of the broker's sockets to both */
 };
 
 static void wait_for(int fd)
@@ -241,8 +241,8 @@ static enum egress_kind next_record(const struct world *w)
 
 /* ---- tests ------------------------------------------------------------------ */
 
-/* The supervisor gets the record of a connection before its server gets the first byte. So even a
- * broker that is killed has sent nothing unrecorded. */
+/* The supervisor gets the record of a connection before the server gets the first byte. So if the
+ * broker is killed, every byte that it has sent belongs to a recorded connection. */
 static void on_record_before_the_first_byte(void **state)
 {
 	struct world w;
@@ -261,8 +261,8 @@ static void on_record_before_the_first_byte(void **state)
 	world_stop(&w);
 }
 
-/* A connection ends and another one begins in the same round of the loop: the server of the first
- * is shut down only after the second has begun. */
+/* If one connection ends and another one begins in the same round of the loop, the beginning comes
+ * first: only then is the socket to the first server shut down. */
 static void a_beginning_goes_before_an_end(void **state)
 {
 	struct world w;
@@ -285,7 +285,8 @@ static void a_beginning_goes_before_an_end(void **state)
 	world_stop(&w);
 }
 
-/* If all connections are in use, an end is carried out at once, because it may free one. */
+/* If all connections are in use, the end of one is carried out at once, because it may make room
+ * for another. */
 static void without_places_an_end_goes_first(void **state)
 {
 	struct world w;
@@ -300,7 +301,8 @@ static void without_places_an_end_goes_first(void **state)
 	world_stop(&w);
 }
 
-/* A listener on one address asks the kernel for that address only once, for all its connections. */
+/* A listener that is bound to one address asks the kernel only once for that address, not for each
+ * connection. */
 static void one_address_is_asked_for_once(void **state)
 {
 	struct world w;
@@ -317,7 +319,8 @@ static void one_address_is_asked_for_once(void **state)
 	world_stop(&w);
 }
 
-/* A listener on all addresses asks the kernel for the address of each connection. */
+/* A listener that is bound to all addresses asks the kernel for each connection to which address it
+ * was made. */
 static void many_addresses_are_told_apart(void **state)
 {
 	static const char *const ADDRESSES[] = { "127.0.0.2", "127.0.0.3", "127.0.0.2" };
@@ -334,8 +337,8 @@ static void many_addresses_are_told_apart(void **state)
 	world_stop(&w);
 }
 
-/* The dialler, which sent the server's socket, may still have it open. An event on that socket must
- * not reach a connection that has been closed. */
+/* The dialler, which sent the socket to the server, may still have it open after the broker has
+ * closed it. An event on that socket must not reach the closed connection. */
 static void an_end_is_the_end_of_events(void **state)
 {
 	struct world w;
@@ -364,8 +367,8 @@ static size_t got_by(int fd)
 	return all;
 }
 
-/* The bytes of HTTP requests, which are sent in another way than other bytes, count for the byte
- * limit, too. */
+/* The byte limit also counts the bytes of HTTP requests, which the broker does not send in the same
+ * way as other bytes. */
 static void requests_count_as_bytes(void **state)
 {
 	static const char POST[] =

@@ -1,5 +1,5 @@
-/* test_bucket.c - the token bucket: it is exact over any time, for each rate, and if the clock goes
- * back. */
+/* test_bucket.c - the token bucket: the number of tokens is exact over any time, for each rate, and
+ * if the clock goes back. */
 #include "base/bucket.h"
 
 #include "unit.h"

@@ -1,4 +1,5 @@
-/* test_cgroup.c - control groups: their limits, how they end, and which requests are refused. */
+/* test_cgroup.c - control groups: their limits, how groups are removed, and which requests for
+ * groups are refused. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,9 +9,9 @@
 
 #include "cgroup_world.h"
 
-/* Returns true if a group can have the cpu controller. In v2 that is so if the parent of the
- * caller's group has enabled it. systemd enables it for the slice of a login, but not for the slice
- * of the services. */
+/* Returns true if a new group can have the cpu controller. In v2 the parent of the caller's group
+ * must have enabled it. systemd enables it for the slice of a login, but not for the slice of the
+ * services. */
 static bool cpu_is_offered(void)
 {
 	char dir[MAX_PATH_BYTES];
@@ -118,7 +119,7 @@ static void test_memory_limit(void **state)
 	assert_true(cgroup_oom_kills(cg) > 0);
 	assert_int_equal(cgroup_pids_hits(cg), 0);
 	cgroup_free(cg);
-	assert_int_equal(touch_much(), 0); /* control: without the group it fits */
+	assert_int_equal(touch_much(), 0); /* control: possible without the group */
 }
 
 static void test_oom_event(void **state)
@@ -145,7 +146,8 @@ static void test_process_limit(void **state)
 	int status = run_inside(cg, fork_report);
 
 	assert_true(WIFEXITED(status));
-	/* 8 processes in all: the child, its reporter, and 6 more. Then fork() fails: plus 100. */
+	/* The group may have 8 processes: the child, its reporter, and 6 more. fork() then fails,
+	 * which adds 100. */
 	assert_int_equal(WEXITSTATUS(status), 106);
 	assert_true(cgroup_pids_hits(cg) > 0);
 	cgroup_free(cg);
@@ -214,8 +216,8 @@ static void test_free_does_not_hang(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	/* A group is removed by a later run only after its maker has ended. This test, its maker,
-	 * is still running. */
+	/* A later run removes a group only if the process that made it has ended. This test made
+	 * it, and is still running. */
 	cg = make("after");
 	assert_true(group_exists(CGROUP_PIDS, getpid(), "busy"));
 	cgroup_free(cg);
@@ -228,7 +230,8 @@ static void test_free_does_not_hang(void **state)
 	}
 }
 
-/* A killed supervisor with our process id has left its group: a new group gets another name. */
+/* A killed supervisor that had our process id has left a group with our name: a new group gets
+ * another name. */
 static void test_name_that_is_taken(void **state)
 {
 	struct cgroup *left = make("same");

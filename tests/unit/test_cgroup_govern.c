@@ -108,7 +108,8 @@ static void test_freeze_and_meter(void **state)
 	}
 }
 
-/* v2 can freeze a group without any controller, also on a machine whose controllers are in v1. */
+/* In v2 a group can be frozen even if it has no controllers, so this works on a machine whose
+ * controllers are in v1, too. */
 static void test_freeze_v2(void **state)
 {
 	static struct cgroup_layout at;
@@ -117,7 +118,7 @@ static void test_freeze_v2(void **state)
 
 	find_places(&at);
 	if (geteuid() != 0 || !at.v2.found) {
-		return; /* no v2 here; test_freeze_and_meter has tested v1 */
+		return; /* no v2 on this machine; test_freeze_and_meter has tested v1 */
 	}
 	node->base_fd = open(at.v2.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(node->base_fd, cg.name, 0755), 0);
@@ -128,7 +129,7 @@ static void test_freeze_v2(void **state)
 	assert_int_equal(cg.n, 0);
 }
 
-/* init thaws the group through an fd after the supervisor has ended. */
+/* Through the fd of cgroup_thaw_fd(), init can thaw the group after the supervisor has ended. */
 static void test_thaw_by_fd(void **state)
 {
 	struct cgroup *cg = make_governed();

@@ -88,7 +88,7 @@ static void test_long_paths_are_not_found(void **state)
 
 	memset(self, 'x', sizeof(self));
 	memcpy(self, "0::/", 4);
-	size_t fits = MAX_PATH_BYTES - 1 - 2; /* "/c" at the start and a NUL at the end */
+	size_t fits = MAX_PATH_BYTES - 1 - 2; /* minus "/c" at the start and the NUL at the end */
 	self[3 + fits] = '\0';
 	cgroup_layout_parse(mounts, self, &at);
 	assert_true(at.v2.found);

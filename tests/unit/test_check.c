@@ -1,4 +1,5 @@
-/* test_check.c - checks of single values, which the owner's flags and files share. */
+/* test_check.c - checks of single values. The owner's flags and the owner's files use the same
+ * checks. */
 #include <string.h>
 
 #include "unit.h"

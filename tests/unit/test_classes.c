@@ -1,5 +1,5 @@
-/* test_classes.c - threat classes: the tables are consistent, each rule matches the event that it
- * was made for, and what several events mean together. */
+/* test_classes.c - threat classes: the tables are consistent, each rule matches the event for which
+ * it was made, and several events together give further classes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void test_table(void **state)
 		const struct class_info *c = &CLASSES[i];
 		assert_true(c->name && c->description && c->prevented_by && c->tactic);
 		assert_int_equal(strncmp(c->techniques, "T1", 2), 0);
-		assert_in_range(c->severity, SEVERITY_LOW, least); /* the most severe comes first */
+		assert_in_range(c->severity, SEVERITY_LOW, least); /* most severe first */
 		assert_int_equal(classes_severity_from(classes_severity_name(c->severity)),
 		                 c->severity);
 		least = c->severity;
@@ -189,8 +189,8 @@ static void test_network_and_calls(void **state)
 	expect(&(struct event){ .kind = EV_RESOURCE_LIMIT_HIT }, "resource_abuse", "T1499");
 }
 
-/* Every code of the egress has a rule, or is in this list. The codes in the list mean that the
- * connection was declared and that it failed. */
+/* Every reason that the egress can record has a rule, or is in the list FINE. The reasons in FINE
+ * mean that a declared connection failed, which is not a threat. */
 static void test_every_code_has_a_rule(void **state)
 {
 	static const enum reason FINE[] = {
@@ -224,7 +224,7 @@ static void test_every_code_has_a_rule(void **state)
 	}
 }
 
-/* Ordinary events, and records of the configuration, have no class. */
+/* Ordinary events, and events that only describe the configuration, have no class. */
 static void test_harmless(void **state)
 {
 	const struct event events[] = {
@@ -281,7 +281,7 @@ static void test_harmless(void **state)
 	struct event npm = denied("open", HOME "/.npmrc", "read", "credential_store");
 	npm.program = text("/usr/bin/node");
 	expect(&npm, "none", NULL);
-	npm.program = text("/tmp/usr/bin/node"); /* a name that a skill can choose */
+	npm.program = text("/tmp/usr/bin/node"); /* a skill could make this file */
 	expect(&npm, "credential_harvesting", "T1552.001");
 	npm.program = text("node");
 	expect(&npm, "credential_harvesting", "T1552.001");
@@ -405,7 +405,7 @@ static void test_supply_chain_needs_both(void **state)
 	classes_derive(&c, &all);
 	assert_int_equal(all.hits[CLASS_SUPPLY_CHAIN_ATTACK].count, 0);
 
-	/* The order of the events does not matter. */
+	/* The same events in another order give the same result. */
 	classes_init(&c, HOME);
 	classes_add(&c, &send, 9);
 	classes_add(&c, &raw, 12);
@@ -467,7 +467,7 @@ static void test_names(void **state)
 	classes_names(&c, out, sizeof(out), &severity);
 	assert_string_equal(out, "privilege_escalation, sandbox_evasion");
 	assert_string_equal(severity, "high");
-	classes_names(&c, out, 21, &severity); /* room for exactly one name */
+	classes_names(&c, out, 21, &severity); /* 21 bytes have room for exactly one name */
 	assert_string_equal(out, "privilege_escalation");
 	classes_names(&c, out, 20, &severity);
 	assert_string_equal(out, "sandbox_evasion");

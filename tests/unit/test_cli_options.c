@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-/* Included, because the command line is not part of the library that the tests link. */
+/* Included as source: the code of the command line is not in the library. */
 #include "cli/flags.c"
 #include "cli/cli_options.c"
 #include "cli/say.c"
@@ -52,7 +52,7 @@ static void test_forms(void **state)
 		unsigned command;
 		bool mixed;
 		const char *seen;
-		const char *operands; /* each followed by a space */
+		const char *operands; /* the parsed words, each with a space after it */
 		bool dashes;
 	} cases[] = {
 		{ "", ON_RUN, false, "", "", false },
@@ -94,7 +94,7 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *line;
 		unsigned command;
-		const char *text; /* part of the message */
+		const char *text; /* text that the message must contain */
 	} cases[] = {
 		{ "--raed /x", ON_RUN, "unknown option --raed; did you mean --read?" },
 		{ "--zzzzzz", ON_RUN, "unknown option --zzzzzz" },

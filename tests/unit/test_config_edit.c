@@ -6,12 +6,12 @@
 
 #include "base/limits.h"
 
-/* The command line is a program, not part of the library. */
+/* Included as source: the code of the command line is not in the library. */
 #include "cli/config_edit.c"
 
 static const char *const PATH[] = { "m", "s", NULL };
 
-/* Returns the text with each ' replaced by ", new. */
+/* Returns a copy of the text in which each ' is replaced by ". */
 static char *with_quotes(const char *text)
 {
 	char *s = strdup(text);
@@ -62,7 +62,7 @@ static void test_set(void **state)
 {
 	static const struct {
 		const char *before;
-		const char *value; /* NULL: the member is removed */
+		const char *value; /* NULL: remove the member */
 		const char *after; /* the text after the edit; NULL: the edit is refused */
 	} CASES[] = {
 		{ NULL, "1", "{'m': {'s': 1}}" },
@@ -130,7 +130,8 @@ static void test_diff(void **state)
 	}
 }
 
-/* Two texts with more differences than line_diff() compares: the diff shows every line. */
+/* If two texts have more differences than line_diff() can handle, the diff shows all lines of
+ * both. */
 static void test_long_diff(void **state)
 {
 	auto_buf text, out;

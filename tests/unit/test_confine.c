@@ -1,5 +1,5 @@
 /* test_confine.c - the calls that broker and dialler can make after they are confined, tested in
- * real processes. Each denied call first succeeds without the confinement. */
+ * real processes. The control: each denied call first succeeds without the confinement. */
 #include "os/confine.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static int reset_socket(int *ret_other)
 	return fd;
 }
 
-/* Tries to connect the reset socket to the other listener. Returns 0 if that worked. */
+/* Tries to connect the socket of reset_socket() to the other listener. Returns 0 if that worked. */
 static int reconnect(bool confine)
 {
 	int other;
@@ -162,7 +162,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Each of these functions returns 0 if its operation worked. */
+/* Each function do_NAME() returns 0 if its operation worked. */
 static int do_thread(void)
 {
 	pthread_t t;
@@ -398,7 +398,7 @@ static int drop_all(void)
 	return !caps_none(false) && wait_for(has_none, has_none, &err) == 0 ? 0 : 1;
 }
 
-/* caps_unbound() must fail without the right to empty a bounding set that is not empty. */
+/* If the bounding set is not empty and the process may not empty it, caps_unbound() must fail. */
 static int unbound_again(void)
 {
 	if (caps_set(1ULL << CAP_NET_ADMIN) != 0 || caps_unbound() == 0) {
@@ -454,7 +454,7 @@ static void capabilities_are_gone_or_it_ends(void **state)
 	assert_int_equal(life(drop_refused), 0);
 }
 
-/* ---- the machine of the tests ---------------------------------------------- */
+/* ---- the set-up of the machine --------------------------------------------- */
 
 static void need(bool ok, const char *what)
 {
@@ -470,7 +470,7 @@ static void put(const char *path)
 	need(fd >= 0 && write(fd, "x", 1) == 1, path);
 }
 
-/* Runs the service that the module asks: it answers each name with 127.0.0.1. */
+/* Runs the service that nss_module.c asks: it answers each name with 127.0.0.1. */
 static _Noreturn void serve(int sock)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -518,7 +518,7 @@ static void make_world(void)
 	map_ids(uid, gid);
 	need(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount /");
 	need(mount("run", "/run", "tmpfs", 0, NULL) == 0, "mount /run");
-	copy_module(); /* before /tmp is hidden: the build may be there */
+	copy_module(); /* before /tmp is hidden, because the build may be there */
 	need(mount("tmp", "/tmp", "tmpfs", 0, NULL) == 0, "mount /tmp");
 	need(net_loopback_up() == 0, "loopback");
 	put("/tmp/secret");

@@ -83,7 +83,7 @@ static void check(size_t i, size_t cut)
 		fail_msg("%s in %zu: %d, %u, %zu of %zu", CASES[i].head, cut, v, r.status, at,
 		         head);
 	}
-	if (v != CONNECT_MORE) { /* after a verdict, more bytes are refused */
+	if (v != CONNECT_MORE) { /* bytes after the final verdict are refused */
 		assert_int_equal(connect_reply_feed(&r, OK "\r\n", 19, &used), CONNECT_BROKEN);
 		assert_int_equal(used, 0);
 	}
@@ -127,7 +127,7 @@ static void cap(void **state)
 		assert_int_equal(connect_reply_feed(&r, text, len, &used),
 		                 more == 0 ? CONNECT_DONE : CONNECT_BROKEN);
 	}
-	/* The heads of interim answers count for the cap, too. */
+	/* The heads of interim answers (1xx) count for the cap, too. */
 	struct connect_reply r;
 	size_t used = 0;
 	size_t n = 0;

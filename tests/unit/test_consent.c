@@ -1,5 +1,5 @@
-/* test_consent.c - approvals: declined items stay declined, a plan must be of the approved
- * manifest, an approval for one run, and a store with a damaged file. */
+/* test_consent.c - approvals: declined items stay declined, a plan must be made from the approved
+ * manifest, approvals for one run, and a store with a damaged file. */
 #include "approval_world.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static void declined_stays_out(void **state)
 		assert_int_equal(l.declined.n, 1);
 		assert_int_equal(l.n_grants, 1);
 		assert_string_equal(l.grants[0].value, "~/notes");
-		/* The plan gets the declined items, whether the approval holds or not. */
+		/* Planning gets the declined items, whether the approval is valid or not. */
 		f.lock = l;
 		l = (struct lock){ 0 };
 		assert_int_equal(consent_by_approval(&owner, &f, false, &w, &err), 0);
@@ -101,8 +101,8 @@ static void declined_stays_out(void **state)
 	assert_true(l.declined.n == 0 && l.n_grants == 2);
 }
 
-/* A plan that was made from another manifest than the skill's can neither be approved nor run with
- * the approval. */
+/* A plan that was made from another manifest than the skill's can neither be approved nor be run
+ * with the skill's approval. */
 static void of_the_pinned_manifest(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -117,12 +117,13 @@ static void of_the_pinned_manifest(void **state)
 	assert_int_equal(consent_look(&owner, skill, &f, &fine), 0);
 	assert_true(consent_fits(&f.lock, &same));
 	assert_false(consent_fits(&f.lock, &other));
-	/* Each run of a script names the script, so the plan is compared with all approved files,
-	 * not with the manifest of the approval. */
+	/* If a skill is a script without a manifest, each run names the script. So the script of
+	 * the plan may be any approved file, and the digest of the manifest in the approval is not
+	 * compared. */
 	char *path = other.manifest;
 	f.lock.format = SKILL_SCRIPT;
 	same.format = other.format = SKILL_SCRIPT;
-	/* The approval has the digest of another script's manifest. */
+	/* The digest of the manifest in the approval is that of another script. */
 	memset(f.lock.manifest, 0, sizeof(f.lock.manifest));
 	assert_true(consent_fits(&f.lock, &same));
 	assert_string_equal(path, same.manifest);
@@ -157,7 +158,7 @@ static void once_is_of_what_was_shown(void **state)
 		assert_int_equal(c.source == NULL, past);
 		assert_string_equal(c.approval.by, "me, once");
 		assert_int_equal(c.approval.snapshot, !past);
-		plan.approved = &c.approval; /* planning does the same */
+		plan.approved = &c.approval; /* as planning does */
 		assert_true(consent_fits_files(&plan, &shown));
 		assert_int_equal(consent_still(&plan, &seen, &err), 0);
 		put("code", "two");
@@ -184,8 +185,8 @@ static void once_is_of_what_was_shown(void **state)
 
 /* ---- the store ------------------------------------------------------------------- */
 
-/* A use is written to the disk before the run starts. If the run does not start, the use is given
- * back. */
+/* The use of an approval with a limited number of runs is written to the disk before the run
+ * starts. If the run does not start, the use is given back. */
 static void uses_reach_the_disk(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };
@@ -200,7 +201,7 @@ static void uses_reach_the_disk(void **state)
 	(void)digest_text(l.files.tree, tree);
 	synced = 0;
 	assert_int_equal(lock_use(&owner, skill, tree, &err), 0);
-	assert_int_equal(synced, 2); /* the file and its directory */
+	assert_int_equal(synced, 2); /* syncs of the file and of its directory */
 	assert_int_equal(lock_use(&owner, skill, tree, &none), -1);
 	assert_int_equal(lock_unuse(&owner, skill, tree, &err), 0);
 	assert_int_equal(lock_load(&owner, skill, &after, &err), 0);

@@ -1,4 +1,5 @@
-/* test_danger.c - the table of dangerous places: a thing counts by what it is, not by its name. */
+/* test_danger.c - the table of dangerous places: a place is recognized by what it is (device and
+ * inode), not by the name in a request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,16 +132,17 @@ static void test_relations(void **state)
 	h = judge(d, at("elsewhere"), ACCESS_READ, false);
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_false(never(&h));
-	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* another policy could be put there */
+	h = judge(d, at("elsewhere"), ACCESS_WRITE, false); /* a skill could put a policy there */
 	assert_true(has(&h, DANGER_CONTAINS, "elsewhere/skillsandbox"));
 	assert_true(never(&h));
 	h = judge_missing(d, at("elsewhere"), "skillsandbox", ACCESS_WRITE);
 	assert_true(has(&h, DANGER_IS, "elsewhere/skillsandbox"));
-	assert_false(never(&h)); /* the owner may name it */
+	assert_false(never(&h)); /* the owner may grant it by name */
 	danger_free(d);
 }
 
-/* A set that was made for reads only judges a read like the set for reads and writes. */
+/* A set of dangerous places that was made only for reads must judge a read in the same way as the
+ * set for reads and writes. */
 static void test_set_for_reads(void **state)
 {
 	struct danger *reads = danger_new(&owner, ACCESS_READ);
@@ -163,7 +165,7 @@ static void test_set_for_reads(void **state)
 			assert_int_equal(a.v[k].how, b.v[k].how);
 		}
 	}
-	/* The control: /usr, which is dangerous only to write, is in the larger set. */
+	/* The control: /usr is dangerous only to write, and the set for reads and writes has it. */
 	struct danger_hits usr = judge(all, "/usr", ACCESS_WRITE, false);
 	assert_true(has(&usr, DANGER_IS, "/usr"));
 	danger_free(reads);
@@ -284,7 +286,7 @@ static void test_other_users(void **state)
 	assert_true(has(&h, DANGER_LIES_IN, "/home"));
 	danger_free(d);
 
-	/* The owner's own home beneath the place is judged by its own rows. */
+	/* If the owner's home is beneath the place of a row, the rows for homes apply in it. */
 	assert_int_equal(mkdir(at("homes"), 0755), 0);
 	assert_int_equal(mkdir(at("homes/me"), 0755), 0);
 	assert_int_equal(mkdir(at("homes/me/x"), 0755), 0);
@@ -319,7 +321,7 @@ static int bind_child(void)
 	        has(&alias, DANGER_IS, "/.ssh") && has(&above, DANGER_IS, "/.ssh") && unseen.n == 0;
 	danger_free(d);
 
-	/* Only a part of the store is mounted at another place. */
+	/* Now only a directory in the store is mounted at another place. */
 	if (umount(at("notes/a")) < 0 ||
 	    mount(at(".ssh/keys"), at("notes/a"), NULL, MS_BIND, NULL) < 0) {
 		return 77;
@@ -362,8 +364,8 @@ static void test_mountinfo(void **state)
 	assert_int_equal(mounts_parse(strdup("1 0 8:1\n"), &m), -1);
 }
 
-/* Returns true if `store` is found in this home. A set of dangerous places and a call without a set
- * must have the same result. */
+/* Returns true if the danger table finds `store` in this home. The call with a set of dangerous
+ * places and the call without a set must have the same result. */
 static bool has_store(const char *in, const char *store)
 {
 	const struct owner o = { .uid = getuid(), .gid = getgid(), .home = in };

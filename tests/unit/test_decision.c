@@ -1,5 +1,6 @@
-/* test_decision.c - the consent decision. Each row contains the results of the caller's steps, the
- * expected order of the steps and the expected end. The letters: L look, P plan, A ask, K keep. */
+/* test_decision.c - the consent decision, which tells its caller which step to do next. Each row
+ * has the results of these steps, their expected order (L look, P plan, A ask, K keep) and the
+ * expected end. */
 #include "consent_world.h"
 
 #include "base/error.h"
@@ -9,17 +10,17 @@
 /* One look at the skill, and the plan that is made after that look. */
 struct scene {
 	enum consent_state state;
-	uint8_t tree; /* every byte of the digest of the files is this */
-	bool wanted;  /* the caller wants to ask about the plan */
+	uint8_t tree; /* the digest of the files has only this byte */
+	bool wanted;  /* the caller wants to ask the owner about this plan */
 };
 
 struct row {
 	const char *what;
-	struct scene scenes[3]; /* one for each look */
+	struct scene scenes[3]; /* what each look finds */
 	bool refuse;            /* the policy file refuses skills without an approval */
 	bool dry;
-	bool cheap;   /* the first look does not read all files */
-	bool other;   /* the manifest has changed when the plan is made after an answer */
+	bool cheap;   /* the first look is quick: it does not read all files */
+	bool other;   /* the plan that is made after an answer has another manifest */
 	bool foreign; /* the plan was made from another manifest than the approved one */
 	enum consent_answer answers[3];
 	const char *steps;

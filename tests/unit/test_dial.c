@@ -1,4 +1,4 @@
-/* test_dial.c - the dialler in a process of its own, which the tests ask over its socket. */
+/* test_dial.c - the dialler runs in its own process. The tests send it requests over its socket. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -60,7 +60,7 @@ struct dialler {
 	int sock;
 };
 
-/* `granted`: the owner has granted loopback, the test's only network. */
+/* If `granted`, the owner has granted loopback, which is the test's only network. */
 static struct dialler start(bool granted, unsigned timeout_ms)
 {
 	static struct cidr ranges[2];
@@ -138,7 +138,8 @@ static struct dial_reply ask(const struct dialler *d, uint32_t rule, const char 
 	return reply;
 }
 
-/* Sends a request, closes the socket of the reply, and compares the reply. `address` NULL: any. */
+/* Sends a request, closes the socket that came with the reply, and compares the reply. If `address`
+ * is NULL, any address is right. */
 static void expect_at(int line, const struct dialler *d, uint32_t rule, const char *name,
                       uint16_t port, enum dial_result result, const char *address)
 {
@@ -203,8 +204,8 @@ static void connected_socket(void **state)
 	stop(&d);
 }
 
-/* For UDP the broker does not get a socket, which could send to any address. It gets a gate that
- * leads only to the address that was judged. */
+/* For UDP the broker does not get the socket, because that could send to any address. It gets a
+ * gate that leads only to the address that the dialler has checked. */
 static void datagrams(void **state)
 {
 	struct dialler d = start(true, 5000);
@@ -265,7 +266,8 @@ static void guarded_and_granted(void **state)
 	expect(&granted, BOTH, "both.test", CLOSED, DIAL_UNREACHABLE, NULL);
 	/* The guard allows a public address; here there is no route to it. */
 	expect(&closed, PUBLIC, "192.31.196.1", OPEN, DIAL_UNREACHABLE, "192.31.196.1");
-	/* If a name has two addresses and only one is granted, that one is dialled. */
+	/* mixed.test has two addresses, and only one of them is granted: the dialler connects to
+	 * that one. */
 	expect(&granted, MIXED, "mixed.test", OPEN, DIAL_OK, "127.0.0.1");
 	stop(&closed);
 	stop(&granted);
@@ -378,8 +380,8 @@ static void send_raw(const struct dialler *d, const void *data, size_t len, bool
 	assert_int_equal(reply.id.serial, len >= sizeof(reply.id.serial) ? 77 : 0);
 }
 
-/* Sends a request with `n` fds: up to as many as msg_fds_recv() has room for, and more. The product
- * never sends that many. */
+/* Sends a request with `n` fds, which the product never does. `n` may be more than msg_fds_recv()
+ * has room for. */
 static void send_many_fds(const struct dialler *d, const void *data, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
@@ -464,7 +466,7 @@ static void hundred_at_once(void **state)
 		                 sizeof(reply.id.serial));
 		left--;
 	}
-	for (size_t i = 0; i < N; i++) { /* each request had a connection of its own */
+	for (size_t i = 0; i < N; i++) { /* each request must have had another connection */
 		uint64_t id = N;
 		auto_fd fd = accept_soon(world.open4);
 		assert_int_equal(read(fd, &id, sizeof(id)), sizeof(id));
@@ -493,7 +495,7 @@ static void times_out(void **state)
 	struct pollfd p = { .fd = d.sock, .events = POLLIN };
 	assert_int_equal(poll(&p, 1, 6000), 0);
 	expect(&d, SLOW, "slow.test", OPEN, DIAL_TIMEOUT, NULL);
-	stop(&d); /* while a resolver is running */
+	stop(&d); /* stops the dialler while a resolver is running */
 }
 
 static void busy(void **state)
@@ -541,8 +543,8 @@ static struct dial_reply ask_spare(const struct dialler *d, uint32_t rule, const
 	return hear(d, ret_fd);
 }
 
-/* A spare is a socket that has not connected yet. The dialler gives one only for a name that it has
- * already resolved and that the rules allow. */
+/* A spare is a socket that has not connected yet. The dialler gives the broker a spare only for a
+ * name that it has already resolved and that the rules allow. */
 static void spares(void **state)
 {
 	struct dialler d = start(true, 5000);

@@ -55,7 +55,7 @@ static void test_files(void **state)
 	                          "  - e: removed\n");
 }
 
-/* Files that may be executed are listed before files that are only read, whatever their names
+/* Executable files and code are listed before files that are only read, whatever their names
  * are. */
 static void test_order(void **state)
 {
@@ -90,7 +90,7 @@ static void test_order(void **state)
 	assert_non_null(strstr(out.data, "\n  and 7 more: 1 executable, 3 code, 3 other\n"));
 }
 
-/* A link with another target, and a link that was replaced by a file, are changes of the
+/* A symlink with another target, and a symlink that a file has replaced, count as changes of the
  * content. */
 static void test_links(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_digest.c - the line of the record about a skill's files: a digest of each file and one of
- * all files. No symlink is followed. A damaged cache is ignored. */
+/* test_digest.c - the line of the record about a skill's files. It has a digest of each file and
+ * one of all files. No symlink is followed. A damaged cache of digests is ignored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -110,7 +110,8 @@ static const char TREE[] =
         "        all.update(head.encode() + os.fsencode(os.path.relpath(name, top)) + b'\\0')\n"
         "    return 'sha256:' + all.hexdigest()\n";
 
-/* Fails the test unless `condition` is true. `d` is the last line that walk() made. */
+/* Fails the test unless the Python expression `condition` is true. In it, `d` is the last line that
+ * walk() made. */
 static void check(const char *condition)
 {
 	char program[4096];
@@ -161,8 +162,8 @@ static void test_tree_digest(void **state)
 	check(condition);
 }
 
-/* A file that has just been written is not taken from the cache, because it could change again
- * within the same tick of the clock. */
+/* For a file that has just been written, the digest in the cache is not used, because the file
+ * could change again within the same tick of the clock. */
 static void test_young_files_are_read_again(void **state)
 {
 	/* Both walks must be done within one second after the write; on a busy machine this takes
@@ -232,7 +233,7 @@ static void test_stopped(void **state)
 	walk();
 	walk_with(1);
 	check("d['incomplete'] and d['files_digest'] is None");
-	walk(); /* walk_with(1) has not removed anything from the cache */
+	walk(); /* the failed walk_with(1) has left the cache as it was */
 	check("d['cached'] == 3 and 'incomplete' not in d");
 }
 
@@ -256,8 +257,8 @@ static void test_hostile_directories(void **state)
 
 #define OWN "mkdir p && echo two >p/q && echo one >main"
 
-/* Makes a skill with the files of OWN and with something hostile. The line must contain the files
- * of OWN, whatever the rest is. */
+/* Makes a skill with the shell commands `make`: the two files of OWN and something hostile, which
+ * must not keep the files of OWN out of the line. */
 static void check_own(const char *make)
 {
 	char command[512];
@@ -266,12 +267,12 @@ static void check_own(const char *make)
 	assert_int_equal(sh(command), 0);
 	walk();
 	check("d['incomplete'] and d['files_digest'] is None");
-	/* Only these two files have bytes. */
+	/* All other files are empty. */
 	check("d['files'][0] == ['main', h('one\\n')] and d['bytes'] == 8");
 }
 
-/* A tmpfs lists names by age, and ext4 lists them by hash: so one of the three deep directories is
- * read before the other names. */
+/* A tmpfs lists names by age, and ext4 lists them by hash. With three deep directories, at least
+ * one of them is read before the files of OWN. */
 static void test_order_of_names(void **state)
 {
 #define DEEP                                                                                       \
@@ -286,7 +287,7 @@ static void test_more_names_than_files(void **state)
 	check_own(OWN " && mkdir 0 && cd 0 && seq 100100 | xargs touch");
 }
 
-/* The process that digests a skill reports the same as walk(), or reports nothing. */
+/* The process that digests a skill must report the same line as walk(), or nothing. */
 static void test_process(void **state)
 {
 	struct files_line d = FILES_LINE_NONE;
@@ -303,7 +304,7 @@ static void test_process(void **state)
 	assert_int_equal(out.len, strlen(members) - 2);
 	assert_memory_equal(out.data, members + 1, out.len);
 
-	/* files_line_finish() is never called: no process is left */
+	/* without files_line_finish(), no process must be left, either */
 	files_line_start(&d, dir, state_dir);
 	assert_true(d.process >= 0);
 	files_line_stop(&d);
@@ -368,7 +369,8 @@ static void test_small_skill_elsewhere(void **state)
 	assert_false(files_line_finish(&d, 0, &out));
 }
 
-/* A digest file that no run has used for a long time is removed. Each use makes it younger. */
+/* A file of the cache that no run has used for a long time is removed. Each use sets its time
+ * anew. */
 static void test_prune(void **state)
 {
 	char state_dir[128];
@@ -389,8 +391,8 @@ static void test_prune(void **state)
 	assert_int_equal(sh("test $(ls state/digests) = a"), 0);
 }
 
-/* If the process neither ends nor reacts to SIGTERM, it is killed: it delays the end of a run by at
- * most FILES_WAIT_MS. */
+/* If the process that digests neither ends nor reacts to SIGTERM, it is killed: it may delay the
+ * end of a run by at most FILES_WAIT_MS. */
 static void test_end_is_in_time(void **state)
 {
 	int p[2];

@@ -10,7 +10,7 @@
 #define RAW(x)  (x), sizeof(x) - 1
 #define ROWS(t) (sizeof(t) / sizeof((t)[0]))
 
-/* id 0xbeef, RD, then the four counts */
+/* a header: id 0xbeef, the flag RD, then the four counts */
 #define HEAD(counts) "\276\357\001\0" counts
 #define ONE          HEAD("\0\1\0\0\0\0\0\0")
 #define ONE_EDNS     HEAD("\0\1\0\0\0\0\0\1")
@@ -93,7 +93,7 @@ static void test_questions(void **state)
 	}
 }
 
-/* question: true if the answer can contain the question */
+/* `question` is true if the answer to the message can repeat the question */
 static const struct {
 	const char *msg;
 	size_t len;
@@ -118,7 +118,7 @@ static const struct {
 	{ RAW(ONE NAME "\0\001\0\004"), REFUSED, true, "api.example.com" },
 	{ RAW(ONE NAME "\0\001\0\377"), REFUSED, true, "api.example.com" },
 	{ RAW(ONE NAME "\0\001\001\001"), REFUSED, true, "api.example.com" },
-	/* labels that would mean another name if they were written as text */
+	/* labels that would give another name if they were simply written as text */
 	{ RAW(ONE "\013api.example\003com\0" A_IN), NXDOMAIN, true, "api?example.com" },
 	{ RAW(ONE "\004a\0bc\003com\0" A_IN), NXDOMAIN, true, "a?bc.com" },
 	{ RAW(ONE "\002\303\251\0" A_IN), NXDOMAIN, true, "\303\251" },
@@ -182,7 +182,7 @@ static void test_dropped(void **state)
 	}
 	assert_int_equal(parse(RAW("\276\357\201\200\0\1\0\0\0\0\0\0" NAME A_IN), &q), DNS_DROP);
 	assert_int_equal(parse(RAW("\276\357\200\0\0\0\0\0\0\0\0\0"), &q), DNS_DROP);
-	assert_int_equal(q.id, 7); /* unchanged by a dropped message */
+	assert_int_equal(q.id, 7); /* a dropped message must not change it */
 	assert_int_equal(parse(RAW(PLAIN), &q), DNS_QUESTION);
 }
 
@@ -218,8 +218,8 @@ static void test_too_long(void **state)
 	}
 }
 
-/* The result of a parser for answers that shares no code with the tested one: it reads names
- * recursively through pointers, and records by their type. */
+/* What an answer contains, as read by the parser below. This parser shares no code with the
+ * product: it reads names recursively through pointers, and records by their type. */
 struct seen {
 	unsigned flags, qd, an, ns, ar;
 	char name[300];
@@ -370,7 +370,7 @@ static void test_answer_nothing(void **state)
 	(void)answer(RAW(PLAIN), 0, NULL, 0, 512, &s);
 	assert_int_equal(s.flags, QR | RD | RA);
 	assert_int_equal(s.an, 0);
-	/* no address is returned for NXDOMAIN, and none for another type of record */
+	/* an answer with NXDOMAIN, or for another type of record, has no address */
 	(void)answer(RAW(PLAIN), 3, four, 1, 512, &s);
 	assert_int_equal(s.an, 0);
 	(void)answer(RAW(ONE NAME "\0\101\0\001"), 0, four, 1, 512, &s);

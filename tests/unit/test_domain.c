@@ -1,5 +1,5 @@
-/* test_domain.c - hosts and public suffixes: which are accepted and in which form, and which are
- * refused. */
+/* test_domain.c - hosts and public suffixes: which texts are accepted, in which form they are
+ * stored, and which are refused. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -226,7 +226,7 @@ static void small_keys_sign_nothing(void **state)
 		unsigned lax = 0;
 
 		from_hex(SMALL[i], public);
-		for (unsigned m = 0; m < 64; m++) { /* kA is neutral for one k in eight */
+		for (unsigned m = 0; m < 64; m++) { /* for one k in eight, kA is neutral */
 			uint8_t message = (uint8_t)m;
 			lax += openssl_verify(public, &message, 1, signature);
 			assert_false(ed25519_verify(public, &message, 1, signature));

@@ -23,7 +23,7 @@ static bool without_memory;
 static unsigned violations;
 static unsigned heard;
 static unsigned slow_us;
-/* the event that start_talker()'s broker sends */
+/* the event that the broker of start_talker() sends */
 static struct egress_event word = { .kind = EGRESS_UNKNOWN };
 static struct egress_event last_heard;
 
@@ -66,7 +66,7 @@ static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 {
 	static const struct ssb_plan plan;
 	int pair[2];
-	int said[2]; /* gets a byte after the first event, or after all events if `every_us` is 0 */
+	int said[2]; /* gets one byte: after the first event or, if `every_us` is 0, after all */
 	char c;
 
 	egress_init(e);
@@ -97,7 +97,8 @@ static void start_talker(struct egress *e, unsigned n, unsigned every_us)
 	(void)close(said[1]);
 }
 
-/* Returns a trace that is only passed on, never used. */
+/* Returns a pointer that stands for a trace. Only replaced functions get it, and they do not use
+ * it. */
 static struct trace *some_trace(void)
 {
 	static char place;
@@ -109,7 +110,7 @@ static void test_endless_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 200, 50000); /* one event every 50 ms: for ten seconds */
+	start_talker(&e, 200, 50000); /* one event every 50 ms, for ten seconds */
 	uint64_t start = clock_ms();
 	egress_stop(&e, some_trace());
 	assert_true(clock_ms() - start < 8000);
@@ -119,8 +120,7 @@ static void test_endless_words(void **state)
 	egress_done(&e);
 }
 
-/* A compromised broker can send any bytes: an event of invalid bytes is accepted with safe
- * values. */
+/* A compromised broker can send any bytes: invalid values in an event are replaced by safe ones. */
 static void test_hostile_word(void **state)
 {
 	const struct egress_event good = word;
@@ -145,7 +145,7 @@ static void test_many_words(void **state)
 {
 	struct egress e;
 
-	start_talker(&e, 100, 0); /* as many events as the socket's buffer can contain */
+	start_talker(&e, 100, 0); /* the socket's buffer has room for all of these */
 	slow_us = 7500;
 	egress_stop(&e, some_trace());
 	slow_us = 0;
@@ -158,14 +158,15 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* The caller of the library may use signals: they must not interrupt the reading of the events. */
+/* The program that uses the library may get signals: they must not interrupt the reading of the
+ * events. */
 static void test_words_across_a_signal(void **state)
 {
 	struct sigaction act = { .sa_handler = on_alarm };
 	struct sigaction before;
 	struct egress e;
 
-	start_talker(&e, 5, 20000); /* for 0.1 s; egress_stop() waits 2 s */
+	start_talker(&e, 5, 20000); /* sends for 0.1 s; egress_stop() waits up to 2 s */
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
 	(void)ualarm(10000, 20000);
 	egress_stop(&e, some_trace());

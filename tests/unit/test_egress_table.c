@@ -1,5 +1,5 @@
-/* test_egress_table.c - the numbered egress of a plan: the addresses of names, the names of
- * addresses, pools, and rules. */
+/* test_egress_table.c - the table that gives each declared name a synthetic address: the addresses
+ * of names, the names of addresses, pools for wildcards, and rules. */
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -121,14 +121,15 @@ static void rules_add_up(void **state)
 	assert_int_equal(egress_rule_for(t, api, 9000, false), 0);
 	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_HTTP), 0);
 	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_TLS), 1);
-	/* only the wider rule allows these bytes */
+	/* only the wildcard's rule allows these bytes, and it does not apply to an exact name */
 	assert_int_equal(egress_rule_speaking(t, api, 9000, FIRST_RAW), -1);
 	assert_int_equal(egress_rule_for(t, api, 9001, false), 2);
 	assert_int_equal(egress_rule_speaking(t, api, 443, FIRST_HTTP), -1);
 	assert_int_equal(egress_rule_speaking(t, api, 22, FIRST_TLS), -1);
 }
 
-/* Each /24 has 254 addresses. The numbers in IPv6 addresses can be larger than one byte. */
+/* Each /24 of synthetic addresses has 254 of them. In IPv6, the number of a name may need more than
+ * one byte. */
 static void numbering(void **state)
 {
 	enum { N = 600 };
@@ -160,7 +161,7 @@ static void wildcard_pool(void **state)
 {
 	struct egress_rule rules[] = {
 		RULE("*.example.com", WILDCARD, TLS, 443),
-		RULE("*.example.com", WILDCARD, TCP, 22), /* uses the pool of the first rule */
+		RULE("*.example.com", WILDCARD, TCP, 22), /* shares the pool of the first rule */
 	};
 	struct ssb_plan plan = { .egress = rules, .n_egress = 2 };
 	auto_table t = table(&plan);
@@ -168,7 +169,7 @@ static void wildcard_pool(void **state)
 	bool full = false;
 
 	assert_int_equal(t->n_slots, EGRESS_POOL);
-	assert_null(by_address(t, "198.18.1.1")); /* not assigned yet */
+	assert_null(by_address(t, "198.18.1.1")); /* no name has this address yet */
 	for (int i = 0; i < EGRESS_POOL; i++) {
 		(void)snprintf(name, sizeof(name), "n%d.example.com", i);
 		struct slot *s = by_name(t, name);
@@ -186,7 +187,8 @@ static void wildcard_pool(void **state)
 	assert_null(by_name(t, "example.org"));
 }
 
-/* A pool allows the ports of every wildcard that contains it, also before it has names. */
+/* The pool of a wildcard also allows the ports of each wider wildcard, even before the pool has
+ * names. */
 static void nested_wildcards(void **state)
 {
 	struct egress_rule rules[] = {
@@ -274,7 +276,7 @@ static void literals(void **state)
 	static const uint8_t zero[16];
 	struct egress_rule rules[] = {
 		RULE("192.0.2.7", ADDRESS, TCP, 80), RULE("2001:db8::7", ADDRESS, TCP, 80),
-		RULE("::ffff:192.0.2.7", ADDRESS, TCP, 81), /* the first address again */
+		RULE("::ffff:192.0.2.7", ADDRESS, TCP, 81), /* the same address as the first rule */
 	};
 	struct ssb_plan plan = { .egress = rules, .n_egress = 3 };
 	auto_table t = table(&plan);
@@ -342,7 +344,8 @@ static void ranges(void **state)
 	 * range around it). */
 	assert_false(by_address(t, "2001:db8::1:3")->wide);
 
-	/* A connection to a range has the name of the address that the skill connects to. */
+	/* The name of a connection to a range is the address to which the skill connects, as
+	 * text. */
 	assert_true(address_parse("::ffff:192.0.2.31", &a));
 	assert_string_equal(egress_name(inner, &a, text), "192.0.2.31");
 	assert_string_equal(egress_name(one, &a, text), "192.0.2.20");
@@ -359,7 +362,7 @@ static const struct {
 	{ RULE("192.0.2.0/25", CIDR, TCP, 80, 81), true },
 	{ RULE("192.0.2.0/26", CIDR, TCP, 80, 81), false },
 	{ RULE("192.0.2.0/24", CIDR, TCP, 80), true },
-	/* UDP ports do not count */
+	/* UDP ports do not count for this */
 	{ RULE("192.0.2.0/25", CIDR, UDP, 80, 81), false },
 	{ RULE("2001:db8::/121", CIDR, TCP, 80), false },
 	{ RULE("2001:db8::/120", CIDR, TCP, 80), true },
@@ -522,8 +525,8 @@ static const char *known_as(struct egress_table *t, const char *text)
 	return egress_knows(t, &a, name) ? name : NULL;
 }
 
-/* The broker gives names to the addresses of a pool. The supervisor's copy of the table learns
- * these names through shared memory. */
+/* The broker assigns addresses of a pool to names. The supervisor's copy of the table gets these
+ * names through shared memory. */
 static void seen_by_the_observer(void **state)
 {
 	struct egress_rule rules[] = {
@@ -550,7 +553,7 @@ static void seen_by_the_observer(void **state)
 	assert_string_equal(t->slots[0].name, "");
 	assert_string_equal(known_as(t, "198.18.1.1"), "a.example.com");
 	assert_string_equal(known_as(t, "fd53:7373:6273:1::1"), "a.example.com");
-	/* A name in the shared memory that the rule does not allow is ignored. */
+	/* If the shared memory has a name that the rule does not allow, the name is ignored. */
 	memset(t->given[0], 'x', sizeof(t->given[0]));
 	assert_string_equal(known_as(t, "198.18.1.1"), "");
 	(void)snprintf(t->given[0], sizeof(t->given[0]), "%s", "evil.test");

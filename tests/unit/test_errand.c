@@ -17,13 +17,13 @@
 struct seen {
 	struct errand *errand;
 	int ended;
-	int nth; /* position among all errands that ended, from 1 */
+	int nth; /* this was the nth errand that ended (from 1) */
 	enum errand_fate fate;
 	char why[128];
 	char data[64];
 	size_t len;
 	size_t bytes; /* number of bytes to return */
-	int fd;       /* an fd of this test */
+	int fd;       /* an fd of the test, which the errand uses */
 };
 
 static int n_ended;
@@ -134,7 +134,7 @@ static void bring_many(void *arg, struct buf *out)
 
 static void brings_no_more_than_it_may(void **state)
 {
-	/* one byte less than the cap fits, because the buffer keeps one for its NUL */
+	/* the largest result: the buffer needs one byte for its NUL */
 	struct seen at = { .bytes = MAX_ERRAND_BYTES - 1 };
 	struct seen past = { .bytes = MAX_ERRAND_BYTES + 1 };
 
@@ -238,8 +238,7 @@ static void canceled_leaves_nothing(void **state)
 
 /* ---- how many ---------------------------------------------------------------------------- */
 
-/* Takes a lock for this test only: errands open the file again, so they have to wait for the
- * lock. */
+/* Locks the file "cue". Errands open this file and wait until the test releases the lock. */
 static int hold(void)
 {
 	auto_free char *path = world_path("cue");
@@ -260,7 +259,7 @@ static void open_and_wait(void *arg, struct buf *out)
 	buf_adds(out, "went");
 }
 
-/* A call that became a task and that an errand answers. */
+/* A call that has become a task. An errand answers it. */
 struct asked {
 	struct seen seen;
 	struct mcp_call *call;
@@ -300,8 +299,8 @@ static void unneeded(struct mcp_out *o)
 	(void)o;
 }
 
-/* The connection that asked for a task ends. The task goes on for other clients with the same
- * token, and its errand still counts for that token. */
+/* The connection on which a task was started ends. The task continues, because other connections
+ * with the same token can ask for its result, and its errand still counts for that token. */
 static void outlives_the_connection(void **state)
 {
 	static const char CALL[] =
@@ -363,7 +362,7 @@ static void so_many_at_once(void **state)
 		begin_wish(&s[i], &wish);
 	}
 	turn(200);
-	/* more processes may run, but not for client "a" */
+	/* more processes are allowed, but not for client "a" */
 	assert_int_equal(world_children(), MAX_ERRANDS_EACH);
 	for (size_t i = EACH; i < (size_t)EACH * CLIENTS; i++) {
 		struct errand_wish wish = { .run = open_and_wait, .who = WHO[i / EACH] };
@@ -390,7 +389,8 @@ static void so_many_at_once(void **state)
 	assert_int_equal(world_children(), 0);
 }
 
-/* The client with the fewest errands is next, not the client that asked first. */
+/* When an errand ends, the next one is of the client with the fewest running errands, not of the
+ * client that asked first. */
 static void the_fewest_come_first(void **state)
 {
 	struct seen a[MAX_ERRANDS_EACH + 1] = { 0 };
@@ -409,8 +409,8 @@ static void the_fewest_come_first(void **state)
 	}
 	turn(200);
 	assert_int_equal(world_children(), MAX_ERRANDS);
-	/* As many errands run as are allowed, and three more wait. The errand of the client that
-	 * has no running errand is started first. */
+	/* As many errands are running as are allowed, and three more wait. The first of them to
+	 * start must be that of the client without a running errand. */
 	struct errand_wish of_a = { .run = say_hello, .who = "a" };
 	struct errand_wish of_b = { .run = say_hello, .who = "b" };
 	struct errand_wish of_c = { .run = say_hello, .who = "c" };
@@ -451,7 +451,8 @@ static void the_end_ends_all(void **state)
 	assert_int_equal(world_children(), 0);
 }
 
-/* If the server is killed, its errand dies, too: then the pipe that the errand has open ends. */
+/* If the server is killed, its errand must die, too. The test notices this by a pipe that the
+ * errand keeps open. */
 static void dies_with_the_server(void **state)
 {
 	int life[2];
@@ -462,8 +463,8 @@ static void dies_with_the_server(void **state)
 	if (pid == 0) {
 		struct seen s = { 0 };
 		struct errand_wish wish = { .run = sleep_long };
-		/* An errand keeps standard error, so the test can see by the pipe whether the
-		 * errand is running. */
+		/* An errand keeps its standard error open. This is the pipe, so the test sees by it
+		 * whether the errand is running. */
 		(void)dup2(life[1], STDERR_FILENO);
 		close(life[0]);
 		close(life[1]);
@@ -557,7 +558,7 @@ static void nobody_waits_for_what_follows(void **state)
 	assert_int_equal(world_children(), 0);
 }
 
-/* The work after an errand (`after`) goes on when the server ends. */
+/* The work that follows an errand (`after`) is completed even if the server ends meanwhile. */
 static void what_follows_outlives_the_server(void **state)
 {
 	struct seen s = { 0 };

@@ -1,5 +1,5 @@
-/* test_error.c - errors are filled once and can be wrapped. A list of findings has a cap, and loses
- * no error. */
+/* test_error.c - errors are filled once and can be wrapped. A list of findings has a maximum
+ * length, and still never loses an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void test_diag_cap(void **state)
 	diag_add(NULL, SSB_ERROR, "", "", "nowhere");
 }
 
-/* An alarm stays in a full list of findings, whether it came before or after the others. */
+/* A full list of findings keeps an SSB_ALARM, whether it came before or after the others. */
 static void test_diag_alarms(void **state)
 {
 	for (int first = 0; first < 2; first++) { /* the alarm comes first, or last */

@@ -13,7 +13,7 @@
 #include "sandbox/fallback.h"
 
 static bool unlisted, immortal;
-static time_t ahead; /* seconds added at each query of the clock */
+static time_t ahead; /* each query of the clock moves it by so many seconds */
 static int kills;
 
 int __real_open64(const char *path, int flags, ...);
@@ -79,7 +79,7 @@ static void test_all_end(void **state)
 	assert_true(fallback_end_all());
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	assert_true(fallback_end_all()); /* there is no process to end */
+	assert_true(fallback_end_all()); /* no process is left to end */
 }
 
 static void test_who_is_not_listed_is_left(void **state)

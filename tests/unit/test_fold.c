@@ -1,4 +1,5 @@
-/* test_fold.c - repeated attempts: which attempts are equal. The table of them never grows. */
+/* test_fold.c - the table of repeated attempts: which attempts count as equal. The table has a
+ * fixed size. */
 #include <string.h>
 
 #include "unit.h"
@@ -54,7 +55,7 @@ static void test_what_is_the_same(void **state)
 	differ[9].reason = REASON_OTHER_HOME;
 	differ[10].error = 13;
 	differ[11].args = OTHER_ARGS;
-	/* The same bytes, but divided differently between the two paths. */
+	/* Entries 12 and 13 have the same bytes, but divided differently between the two paths. */
 	differ[12].path = (struct bytes){ "/ab", 3 };
 	differ[12].path2 = (struct bytes){ "", 0 };
 	differ[13].path = (struct bytes){ "/", 1 };
@@ -86,7 +87,7 @@ static void test_find_and_count(void **state)
 	struct fold_entry *found = fold_find(&f, &e.key);
 	assert_non_null(found);
 	assert_int_equal(found->seq, 8);
-	assert_false(fold_take(&f, &at, &gone)); /* nothing was repeated */
+	assert_false(fold_take(&f, &at, &gone)); /* no repeats to report */
 	found->count = 5;
 	at = 0;
 	assert_true(fold_take(&f, &at, &gone));
@@ -103,11 +104,12 @@ static void test_full_set_gives_up_the_oldest(void **state)
 		struct fold_entry e = { .key = key_in_set(9, i), .seq = i + 1 };
 		assert_false(fold_put(&f, &e, &gone));
 	}
-	/* The first entry is used again, so the second one is now the oldest. */
+	/* Entry 0 is used again, so entry 1 is now the one that was not used for the longest
+	 * time. */
 	struct fold_key first = key_in_set(9, 0), second = key_in_set(9, 1);
 	fold_find(&f, &first)->count = 1;
 	struct fold_entry more = { .key = key_in_set(9, 100), .seq = 100 };
-	assert_false(fold_put(&f, &more, &gone)); /* the removed entry had no repeats */
+	assert_false(fold_put(&f, &more, &gone)); /* false: the removed entry had no repeats */
 	assert_null(fold_find(&f, &second));
 	for (uint64_t i = 2; i < FOLD_WAYS; i++) {
 		struct fold_key key = key_in_set(9, i);
@@ -115,7 +117,7 @@ static void test_full_set_gives_up_the_oldest(void **state)
 	}
 	struct fold_entry last = { .key = key_in_set(9, 101), .seq = 101 };
 	assert_true(fold_put(&f, &last, &gone));
-	assert_int_equal(gone.seq, 1); /* the oldest one is removed: the others were found later */
+	assert_int_equal(gone.seq, 1); /* entry 0: all others were used after it */
 	assert_int_equal(gone.count, 1);
 }
 

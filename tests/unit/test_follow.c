@@ -57,7 +57,8 @@ static void check(const char *name, const char *wanted)
 	}
 }
 
-/* Reads the table. Makes the files that it names, or checks the cases of the calling user. */
+/* Reads tests/links.txt. With `making`, makes the files that it names; otherwise checks the cases
+ * for the calling user. */
 static void read_table(bool making)
 {
 	char path[512], line[256];
@@ -133,8 +134,8 @@ static void test_edges(void **state)
 	free(much);
 }
 
-/* A path that can be opened is already a real path. Every other spelling is refused; the caller
- * then uses realpath(). */
+/* The function opens only a path that is already in the form of realpath(). It refuses every other
+ * spelling, and its caller then uses realpath(). */
 static void test_open_real(void **state)
 {
 	static const struct {

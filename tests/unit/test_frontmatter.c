@@ -51,7 +51,7 @@ static void check_scalar(const struct test_case *c)
 	}
 	assert_int_equal(strncmp(f.json, BEFORE, strlen(BEFORE)), 0);
 	char *value = f.json + strlen(BEFORE);
-	value[strlen(value) - 1] = '\0'; /* removes the closing brace */
+	value[strlen(value) - 1] = '\0'; /* removes the closing brace of the object */
 	cases_expect(c, 0, value);
 }
 
@@ -71,7 +71,7 @@ static void test_cap(void **state)
 		size_t at = strlen(HEAD);
 		assert_non_null(text);
 		memcpy(text, HEAD, at);
-		/* A comment fills the block up to its size. */
+		/* Comments fill the block up to the wanted size. */
 		memset(text + at, '#', end - at);
 		text[end - 1] = '\n';
 		memcpy(text + end, TAIL, strlen(TAIL));

@@ -169,9 +169,9 @@ static bool hears_of_narrow(void)
 	return recv(gate, got, sizeof(got), MSG_DONTWAIT) >= 0;
 }
 
-/* An ICMP error about the path makes a later send fail with an error that is not about that
- * datagram: the gate must go on. The test runs in a child process, which makes a network of its own
- * before the thread of the gates exists. */
+/* After an ICMP error about the path, the kernel reports the error at a later send, although that
+ * datagram is not too large: the gate must continue. The test runs in a child process, which makes
+ * its own network before the thread of the gates exists. */
 static void narrow_path(void **state)
 {
 	int status = -1;
@@ -185,7 +185,8 @@ static void narrow_path(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Opens a gate. A closed gate is freed after a short time, so this repeats until there is room. */
+/* Opens a gate. The thread frees closed gates a little later, so this tries again until there is
+ * room. */
 static int gate_soon(const struct sockaddr_in *at)
 {
 	int fd = gate_to(at);
@@ -237,7 +238,7 @@ static size_t open_files(void)
 /* Checks that the thread has closed its fds of the closed gates. */
 static int nothing_left(void **state)
 {
-	size_t before = *(size_t *)*state + 1; /* the thread keeps its epoll */
+	size_t before = *(size_t *)*state + 1; /* 1: the epoll fd of the thread stays open */
 
 	for (int i = 0; i < 500 && open_files() > before; i++) {
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);

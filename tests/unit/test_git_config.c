@@ -34,7 +34,7 @@ static void check_text(const struct test_case *c)
 {
 	reads(c->v[1], c->len[1], c->v[0]);
 	for (size_t n = 0; n < c->len[1]; n++) {
-		reads(c->v[1], n, NULL); /* cut at any byte, it is read without a fault */
+		reads(c->v[1], n, NULL); /* cut anywhere, it is read without a fault */
 	}
 }
 

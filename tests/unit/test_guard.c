@@ -25,7 +25,7 @@ static const char *special(const char *text)
 	return kind != NULL ? kind : "public";
 }
 
-/* Returns the next address, or with -1 the previous one. */
+/* Returns the address after `a` (by = 1), or before it (by = -1). */
 static struct address step(struct address a, int by)
 {
 	for (int i = 15; i >= 0; i--) {
@@ -38,7 +38,8 @@ static struct address step(struct address a, int by)
 	return a;
 }
 
-/* A range with its kind, and the kinds of the addresses below and above it. NULL: public. */
+/* Each row is a range, its kind, and the kinds of the addresses just below and just above it. NULL
+ * means public. */
 static const struct {
 	const char *first, *last, *kind, *below, *above;
 } RANGES[] = {
@@ -124,7 +125,7 @@ static void test_ranges(void **state)
 		struct address below = step(first, -1), above = step(last, 1);
 		check_kind(&first, RANGES[i].kind);
 		check_kind(&last, RANGES[i].kind);
-		/* below 0.0.0.0 there is no IPv4 address, and below :: no address */
+		/* 0.0.0.0 and :: are the lowest addresses: there is none below */
 		if (i > 0 && strcmp(RANGES[i].first, "::") != 0) {
 			check_kind(&below, RANGES[i].below);
 		}
@@ -358,7 +359,7 @@ static void test_guard(void **state)
 	assert_string_equal(kind, "unique_local");
 	assert_false(allowed("127.0.0.1", granted, 2, &kind));
 	assert_string_equal(kind, "loopback");
-	/* a grant for 10.0.0.0/8 does not allow other forms of these addresses */
+	/* a grant for 10.0.0.0/8 does not allow IPv6 addresses that contain such an address */
 	assert_false(allowed("2002:a00:1::1", granted, 2, &kind));
 	assert_string_equal(kind, "private");
 	assert_false(allowed("64:ff9b::10.0.0.1", granted, 2, &kind));

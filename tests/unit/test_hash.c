@@ -78,7 +78,7 @@ static void known_answers(void)
 
 static void vectors_of_the_standards(void **state)
 {
-	known_answers(); /* with the implementation that a process uses at its start */
+	known_answers(); /* with the implementation that is used by default */
 	sha256_portable();
 	known_answers();
 	(void)sha256_accelerate();
@@ -145,7 +145,7 @@ static void accelerated_is_portable(void **state)
 #endif
 	for (size_t len = 0; len < sizeof(noise) - 64; len = len < 600 ? len + 1 : len * 5 / 3) {
 		uint8_t a[32], b[32];
-		size_t offset = len % 64; /* with all alignments */
+		size_t offset = len % 64; /* so that all alignments occur */
 
 		sha256_portable();
 		sha256(noise + offset, len, a);
@@ -204,7 +204,7 @@ static void hex_is_strict(void **state)
 	assert_int_equal(hex_decode("000000", 6, back, 2), -1);
 	assert_int_equal(hex_decode("00", 2, back, 2), -1);
 	assert_int_equal(hex_decode("000g", 4, back, 2), -1);
-	assert_int_equal(back[0], 1); /* unchanged by a failure */
+	assert_int_equal(back[0], 1); /* a failure must not change it */
 	assert_int_equal(back[1], 2);
 }
 

@@ -16,7 +16,7 @@
 
 /* ---- HMAC --------------------------------------------------------------- */
 
-/* The vectors of RFC 4231. If the text is NULL, it is `len` times the byte. */
+/* The vectors of RFC 4231. If a text is NULL, the real one is `len` times the same byte. */
 static const struct vector {
 	const char *key;
 	uint8_t key_byte;
@@ -207,7 +207,7 @@ static void test_pagerduty(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
 		assert_string_equal(at(&m, ROWS[i].path), ROWS[i].want);
 	}
-	buf_init(&out, MAX_NOTIFY_BODY); /* this message has no routing key */
+	buf_init(&out, MAX_NOTIFY_BODY); /* the routing key is missing in item */
 	item.body = m.body.data;
 	assert_int_equal(herald_body(&item, &out, &err), -1);
 	assert_non_null(strstr(err.text, "routing key"));
@@ -279,7 +279,7 @@ static void test_no_event(void **state)
 static void test_hostile_words(void **state)
 {
 	static const struct {
-		const char *reason; /* as the event's JSON has it */
+		const char *reason; /* the reason in the event */
 		const char *slack;
 		const char *plain;
 	} ROWS[] = {
@@ -312,8 +312,8 @@ static void test_hostile_words(void **state)
 			assert_int_equal(make(&m[kind], (enum notify_kind)kind, event), 0);
 		}
 		snprintf(want, sizeof(want), "*Reason:*\n%s", ROWS[i].slack);
-		/* In the text for Slack, a NUL ends the reason. What follows it is not shown, so it
-		 * cannot mislead people. */
+		/* In the text for Slack, the reason ends at a NUL. The text after the NUL is not
+		 * shown, so it cannot mislead people. */
 		bool cut = strstr(ROWS[i].reason, "u0000") != NULL;
 		if (!cut) {
 			assert_string_equal(at(&m[NOTIFY_SLACK], "blocks.2.text.text"), want);
@@ -360,7 +360,7 @@ static void check_cut(const char *text, size_t most)
 {
 	size_t len = strlen(text);
 
-	assert_true(len <= most && len > most - 16); /* it keeps as much as fits */
+	assert_true(len <= most && len > most - 16); /* as long as possible */
 	assert_string_equal(text + len - 3, "\xe2\x80\xa6");
 }
 
@@ -369,7 +369,7 @@ static void check_slack(const char *text, size_t most)
 	const char *amp = strrchr(text, '&');
 
 	check_cut(text, most);
-	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no entity is cut */
+	assert_true(amp == NULL || strchr(amp, ';') != NULL); /* no entity (&amp;) is cut */
 }
 
 static void test_limits(void **state)

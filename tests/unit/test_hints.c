@@ -1,5 +1,5 @@
-/* test_hints.c - hints in the text of a skill: which are recognised, and how much of a skill's
- * directory is read. */
+/* test_hints.c - hints: texts in a skill's files which show that it needs a file, a host or a
+ * variable. Which hints are recognized, and how much of a skill's directory is read. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "learn/needs.h"
 #include "os/tree.h"
 
-/* Returns "kind value[:port]" of each hint, new. A "!" marks a need that is proposed only as a
- * comment. */
+/* Returns new text: "kind value[:port]" for each hint. A "!" marks a need that is proposed only as
+ * a comment. */
 static char *list(const struct needs *s)
 {
 	auto_buf out;
@@ -198,7 +198,7 @@ static void as_many_files_as_are_read(void **state)
 	auto_free char *at = scan(&cut);
 	assert_string_equal(at, "network a.example.com:443");
 	assert_false(cut);
-	put("f0510x.py", "\n", 1); /* read before f0511.py */
+	put("f0510x.py", "\n", 1); /* one file more, which is read before f0511.py */
 	auto_free char *past = scan(&cut);
 	assert_string_equal(past, "");
 	assert_true(cut);

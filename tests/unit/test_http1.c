@@ -79,7 +79,8 @@ TABLE_TEST(test_expectations, EXPECTATIONS)
 
 /* ---- bounds --------------------------------------------------------------- */
 
-/* Feeds `begin`, filling and `end`, `total` bytes in all: in one piece and byte by byte. */
+/* Feeds a request of `total` bytes: `begin`, filling bytes and `end`. It is fed in one piece and
+ * byte by byte. */
 static void play_filled(const char *begin, const char *end, size_t total, struct drive *ret)
 {
 	auto_buf b = BUF(1 << 20);
@@ -124,7 +125,8 @@ static void test_full_buffer_is_decided(void **state)
 {
 	struct drive d;
 
-	/* A head that fills the buffer must be decided: the relay has no room for another byte. */
+	/* If a head fills the relay's buffer, the checker must decide now, because the relay has no
+	 * room for another byte. */
 	play_filled(GET HOST "X: ", "", HTTP1_MAX_HEAD, &d);
 	assert_int_equal(d.why, HTTP1_TOO_LONG);
 	play_filled(GET HOST "X: ", "", HTTP1_MAX_HEAD - 1, &d);
@@ -158,7 +160,7 @@ static void test_nothing_goes_before_allow(void **state)
 	size_t pass = 1;
 
 	http1_init(&h);
-	http1_allow(&h); /* has no effect: there is no request to allow yet */
+	http1_allow(&h); /* must have no effect: there is no request yet */
 	assert_int_equal(http1_feed(&h, NULL, 0, &pass), HTTP1_PASS);
 	assert_int_equal(pass, 0);
 	for (int i = 0; i < 3; i++) {
@@ -171,7 +173,7 @@ static void test_nothing_goes_before_allow(void **state)
 	http1_allow(&h);
 	assert_int_equal(http1_feed(&h, BYTES, strlen(BYTES), &pass), HTTP1_PASS);
 	assert_int_equal(pass, strlen(BYTES));
-	assert_string_equal(h.host, "a.test"); /* the host is kept for the record */
+	assert_string_equal(h.host, "a.test"); /* the host stays stored for the record */
 }
 
 static void test_upgrade_counts_once_allowed(void **state)
@@ -183,7 +185,7 @@ static void test_upgrade_counts_once_allowed(void **state)
 	assert_int_equal(http1_feed(&h, WS, strlen(WS), &pass), HTTP1_REQUEST);
 	assert_true(h.upgrade);
 	assert_false(http1_waiting(&h));
-	http1_switched(&h); /* an answer to a request that was not sent yet */
+	http1_switched(&h); /* the answer comes before the request was sent */
 	assert_int_equal(http1_feed(&h, WS, strlen(WS), &pass), HTTP1_REQUEST);
 	http1_allow(&h);
 	assert_true(http1_waiting(&h));
@@ -194,7 +196,7 @@ static void test_upgrade_counts_once_allowed(void **state)
 }
 
 /* After a request with "Expect", only the status 100 lets the body pass, and only if the request
- * was sent before. A switch of protocols is not such an answer. */
+ * was sent before. A status 101 (a switch of protocols) does not let it pass. */
 static void test_only_100_continues(void **state)
 {
 	static const char BYTES[] = ANNOUNCED "hello";
@@ -265,7 +267,7 @@ static const struct status_case {
 	  true },
 	{ "HTTP/1.1 103 Early Hints" CRLF "X: HTTP/1.1 101 x" CRLF "HTTP/1.1 101 x", false, false },
 	{ "HTTP/1.1 103 x" CRLF "X: y\r\r\n\r\n" S101, true, true },
-	/* not CRLF, so the head of the status 103 goes on */
+	/* "\n\n" is not CRLF CRLF, so the head of the status 103 continues */
 	{ "HTTP/1.1 103 x\n\n" S101, false, false },
 	{ "HTTP/1.1 100 x" END "HTTP/1.1 200 OK" END S101, false, true },
 	{ "HTTP/1.1 200 OK" END S101, false, true },

@@ -11,8 +11,8 @@
 
 #define GOOD "POST /mcp HTTP/1.1\r\nHost: localhost:80\r\n"
 
-/* Reads the head of `text` in one piece, and byte by byte from memory that moves. Both must have
- * the same result. */
+/* Reads the head of `text` in one piece, and byte by byte with the bytes at another address each
+ * time. Both must give the same result. */
 static int judge(struct http_request *r, const char *text, size_t len, size_t *ret_len)
 {
 	struct http_request bytes = { 0 };
@@ -130,7 +130,7 @@ static void options_of_connections(void **state)
 	assert_true(r.expects);
 }
 
-/* Returns a head of exactly `size` bytes, new. */
+/* Returns a new head of exactly `size` bytes. */
 static char *head_of(size_t size)
 {
 	char *text = malloc(size + 1);

@@ -112,9 +112,9 @@ static void test_what_is_kept(void **state)
 	assert_int_equal(fstatat(root, "etc", &st, 0), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0755);
 	assert_int_equal(fstatat(root, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
-	assert_true(S_ISREG(st.st_mode)); /* a file, not the target of the symlink */
+	assert_true(S_ISREG(st.st_mode)); /* this file has replaced the symlink */
 	assert_false(has("dev/null"));
-	/* "deep" and "deep/er", which have no entry, count as files */
+	/* "deep" and "deep/er" have no entry, but count as files */
 	assert_int_equal(left.files, 1000 - 6 - 2);
 	assert_int_equal(left.bytes, 1000000 - 5 - 10);
 }
@@ -135,7 +135,7 @@ static void test_whiteouts(void **state)
 	begin();
 	must_unpack(LOWER, ARRAY_LEN(LOWER), PASS_ADD);
 	must_unpack(UPPER, ARRAY_LEN(UPPER), PASS_REMOVE);
-	assert_false(has("b/new")); /* PASS_REMOVE adds nothing */
+	assert_false(has("b/new")); /* PASS_REMOVE only removes files */
 	must_unpack(UPPER, ARRAY_LEN(UPPER), PASS_ADD);
 	assert_true(has("a/stays") && has("b/new") && has("b"));
 	assert_false(has("a/gone") || has("b/one") || has("b/d") || has("c"));
@@ -183,7 +183,8 @@ static void test_hostile_layers(void **state)
 	}
 }
 
-/* A symlink to a place outside is followed inside of the image. Nothing is written outside. */
+/* A symlink to an absolute path or above the image is followed inside of the image. Nothing is
+ * written outside. */
 static void test_symlinks_stay_inside(void **state)
 {
 	char target[80];
@@ -191,7 +192,7 @@ static void test_symlinks_stay_inside(void **state)
 	const struct made LAYER[] = {
 		{ '2', "up", "../..", NULL, 0 },        { '0', "up/by-dots", NULL, "x", 0 },
 		{ '2', "abs", "/", NULL, 0 },           { '0', "abs/by-root", NULL, "x", 0 },
-		{ '0', target + 1, NULL, NULL, 0 }, /* the next entry replaces it */
+		{ '0', target + 1, NULL, NULL, 0 }, /* replaced by the next entry */
 		{ '5', target + 1, NULL, NULL, 0 },     { '2', "there", target, NULL, 0 },
 		{ '0', "there/by-name", NULL, "x", 0 },
 	};
@@ -207,7 +208,7 @@ static void test_symlinks_stay_inside(void **state)
 	assert_true(has(inside));
 }
 
-/* unpack_step() alone, with every step that a compromised reader could report. */
+/* Calls unpack_step() with every kind of invalid step that a compromised reader could report. */
 static void test_the_writer_believes_nothing(void **state)
 {
 	static const char *const NAMES[] = { "",     ".",    "..",    "/a",  "a/",    "a//b",
@@ -249,7 +250,7 @@ static void test_depth(void **state)
 	assert_int_equal(unpack_step(root, &s, name, "", -1, &left, &err), 0);
 	strncat(name, "/d", 3);
 	assert_int_equal(unpack_step(root, &s, name, "", -1, &left, &err), -1);
-	/* A path through a symlink may not be deeper than any other path. */
+	/* A path through a symlink has the same limit of depth as any other path. */
 	name[strlen(name) - 2] = '\0';
 	struct step link = { .kind = STEP_LINK };
 	err.code = SSB_OK;

@@ -130,7 +130,7 @@ static void test_utf8_cut(void **state)
 		{ "\u6f22", 2, 0 },
 		{ "a\u6f22\u6f22", 6, 4 },
 		{ "a\U0001f600", 4, 1 },
-		{ "\x80\x80\x80\x80\x80\x80", 5, 5 }, /* not UTF-8: may be cut at any byte */
+		{ "\x80\x80\x80\x80\x80\x80", 5, 5 }, /* not UTF-8: it may be cut anywhere */
 		{ "\x80\x80", 1, 1 },
 	};
 

@@ -1,4 +1,5 @@
-/* test_keeper.c - the keeper's loop and its clerk, with a store whose answers the test sets. */
+/* test_keeper.c - the keeper's loop, and its clerk (the thread that asks the store). The test sets
+ * the answers of the store. */
 #include <string.h>
 
 #include "unit.h"
@@ -101,7 +102,7 @@ int session_close_lost(struct session_store *ss, const struct owner *o, const ch
 	return 0;
 }
 
-/* ---- a keeper without a run ---------------------------------------------- */
+/* ---- a keeper that has no run -------------------------------------------- */
 
 static void keeper_of(struct keeper *k)
 {
@@ -144,7 +145,7 @@ static void test_half_an_answer(void **state)
 	assert_int_equal(w.on_loss, ACT_KILL);
 	parent_lost = true;
 	w = ask_clerk(c, CLERK_USED);
-	assert_true(w.stored); /* the keeper must not report it again */
+	assert_true(w.stored); /* so the keeper does not report its usage again */
 	assert_false(w.looked);
 	w = ask_clerk(c, CLERK_LOOK);
 	assert_false(w.stored);
@@ -153,8 +154,8 @@ static void test_half_an_answer(void **state)
 	/* The clerk is not freed: it ends with the process. */
 }
 
-/* If the clerk stored its report but could not read the sessions, that counts as a loss of the
- * store. The deadline and the act for a loss stay as they were. */
+/* If the clerk has stored the report of the keeper, but could not read the sessions, that counts as
+ * a loss of the store. The deadline and the action for a loss stay as they were. */
 static void test_half_an_answer_is_a_loss(void **state)
 {
 	const struct clerk_word half = { .stored = true };
@@ -199,7 +200,8 @@ static void test_it_sleeps_when_all_is_said(void **state)
 	assert_int_equal(wait_ms(&k), 0);
 }
 
-/* The rest of the grace is counted from the time in the store, not from the time of the answer. */
+/* What is left of a grace period is computed from the time of the kill in the store, not from the
+ * time of the answer. */
 static void test_grace_that_is_left(void **state)
 {
 	static const struct {
@@ -218,7 +220,7 @@ static void test_grace_that_is_left(void **state)
 		s.until_us = s.ended_us + T[i].grace_ms * 1000;
 		assert_int_equal(clerk_look(NULL, "top", &s, &w, NULL), 0);
 		int64_t took_ms =
-		        /* the time that the test itself has used */
+		        /* minus the time that the test has used */
 		        (clock_wall_us() - begun) / 1000 + 1;
 		assert_int_equal(w.wish, WISH_KILL);
 		assert_in_range(w.grace_ms, T[i].left_ms > took_ms ? T[i].left_ms - took_ms : 0,
@@ -226,9 +228,9 @@ static void test_grace_that_is_left(void **state)
 	}
 }
 
-/* The room is the amount that a run may use before the keeper must ask the store again. If a
- * limit that refuses is reached, there is no room. If a limit that only pauses, alerts or logs is
- * reached, it has had its effect: from then on it does not limit the room. */
+/* The room is how much a run may still use before the keeper must ask the store again. If a limit
+ * that refuses is reached, the room is 0. If a limit that only pauses, alerts or logs is reached,
+ * it has already had its effect, and does not make the room smaller. */
 static void test_room_of_a_limit(void **state)
 {
 	static const struct {
@@ -257,7 +259,7 @@ static void test_room_of_a_limit(void **state)
 	}
 }
 
-/* The `wish` for the runs of a session, in each state of the session. */
+/* What the clerk wants for the runs of a session (`wish`), for each state of the session. */
 static void test_wish_of_a_state(void **state)
 {
 	for (int st = 0; st < SESSION_STATES; st++) {

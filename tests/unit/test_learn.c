@@ -38,7 +38,7 @@ static bool add(const char *path, enum access access)
 	return fresh;
 }
 
-/* Returns the text of a file, new. */
+/* Returns the content of a file as new text. */
 static char *content(const char *path)
 {
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -66,7 +66,7 @@ static void test_secrets_are_made_up(void **state)
 	assert_non_null(strstr(text, decoys.canary));
 	assert_null(strstr(text, "the real key"));
 	assert_string_equal(last()->target, at("u/.ssh/id_rsa"));
-	assert_false(add(at("u/.ssh/id_rsa"), ACCESS_READ)); /* there is already a decoy */
+	assert_false(add(at("u/.ssh/id_rsa"), ACCESS_READ)); /* the file already has a decoy */
 	/* A credential file gets a decoy even if the owner does not have such a file. */
 	assert_true(add(at("u/.aws/credentials"), ACCESS_READ));
 	auto_free char *aws = content(last()->path);
@@ -89,7 +89,8 @@ static void test_other_files_are_empty(void **state)
 	assert_true(S_ISDIR(st.st_mode));
 	auto_free char *git = path_join(last()->path, ".git");
 	assert_int_equal(access(git, F_OK), -1);
-	/* Without learning, this file would not exist either. */
+	/* A missing file in an ordinary place gets no decoy: without learning, it would not exist,
+	 * either. */
 	assert_false(add(at("u/notes/absent.txt"), ACCESS_READ));
 }
 
@@ -130,8 +131,8 @@ static void test_no_more_than_so_many(void **state)
 	assert_false(add(path, ACCESS_READ));
 }
 
-/* Everything is removed, also directories without permissions and symlinks that the skill has
- * made. */
+/* decoys_end() removes everything, also directories without permissions and symlinks that the skill
+ * has made. */
 static void test_nothing_is_left(void **state)
 {
 	assert_true(add(at("other"), ACCESS_WRITE));
@@ -167,7 +168,7 @@ static void test_what_others_left(void **state)
 	assert_int_equal(status, 0);
 	auto_free char *all = path_join(owner.state_dir, "learn");
 	struct dirent **names = NULL;
-	/* the directory of this process, that of the child, "." and ".." */
+	/* this process's directory, the child's, "." and ".." */
 	assert_int_equal(scandir(all, &names, NULL, NULL), 4);
 	for (int i = 0; i < 4; i++) {
 		free(names[i]);
@@ -212,7 +213,7 @@ static void test_variables(void **state)
 {
 	static const struct {
 		const char *name;
-		const char *value; /* the start of the value; NULL: there is no decoy */
+		const char *value; /* the beginning of the decoy value; NULL: there is none */
 	} ROWS[] = {
 		{ "PATH", NULL },
 		{ "LD_PRELOAD", NULL },
@@ -243,7 +244,7 @@ static void test_variables(void **state)
 	}
 }
 
-/* Each learning run has its own canary. */
+/* Each learning run has its own canary (a word in its decoys, by which a leak is recognized). */
 static void test_canaries(void **state)
 {
 	struct decoys other = { 0 };
@@ -283,8 +284,8 @@ static struct ssb_plan *learning_plan(const char *rest, const struct flag *flags
 	return p;
 }
 
-/* A learning plan neither grants nor refuses the requests of the manifest. The control: a plan
- * without learning does both. */
+/* A learning plan ignores the requests of the manifest: it neither grants nor refuses them. The
+ * control: an ordinary plan grants some and refuses some. */
 static void test_a_plan_without_its_wishes(void **state)
 {
 	static const char ASKS[] = "permissions:\n"
@@ -319,9 +320,9 @@ static void test_a_plan_without_its_wishes(void **state)
 
 #define REAL "the-real-value"
 
-/* Variables whose real value must not be passed: a name for each row of the table that has no decoy
- * value, some names that are in no row, and a known credential. Language, time zone and terminal
- * are not among them: see PASSED. */
+/* Variables whose real value a learning run must not pass on: one name for each row of the
+ * product's table without a decoy value, some names that are in no row, and a known credential.
+ * Language, time zone and terminal are passed on: see PASSED. */
 static const char *const NOT_PASSED[] = {
 	"PATH",
 	"HOME",

@@ -1,4 +1,5 @@
-/* test_ledger.c - the ledger: the events of the egress in a trace, in order and within bounds. */
+/* test_ledger.c - the ledger writes the events of the egress into a trace: in order, and with a
+ * limited number of lines. */
 #include "egress/ledger.h"
 
 #include <fcntl.h>
@@ -35,13 +36,13 @@ static struct world begin(void)
 
 	snprintf(path, sizeof(path), "%s/trace.json", directory);
 	assert_int_equal(trace_open(&plan, NULL, &owner, &w.trace, &err), 0);
-	plan.n_egress = 1; /* after trace_open(), so that the trace does not contain this rule */
+	plan.n_egress = 1; /* set after trace_open(), which would write the rule into the trace */
 	w.ledger = ledger_new(&plan);
 	assert_non_null(w.ledger);
 	return w;
 }
 
-/* Ends the ledger and the trace. Returns the text of the trace, new. */
+/* Ends the ledger and the trace. Returns the trace as new text. */
 static char *end(struct world *w)
 {
 	struct ssb_result result = { 0 };
@@ -65,7 +66,8 @@ static unsigned count(const char *text, const char *what)
 {
 	unsigned n = 0;
 
-	/* Count only the events: violations are in the trace a second time. */
+	/* Count only in the events: the trace has each violation a second time, in
+	 * "policy_violations". */
 	const char *stop = strstr(text, "\"policy_violations\"");
 	assert_non_null(stop);
 	for (const char *p = text; (p = memmem(p, (size_t)(stop - p), what, strlen(what))) != NULL;
@@ -104,7 +106,8 @@ static void connection_has_two_events(void **state)
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 open ok\""));
 	assert_non_null(strstr(text, "\"message\":\"tls api.example.com:443 closed ok\""));
 	assert_int_equal(count(text, "\"connection\":5"), 2);
-	/* Both are also in the totals of the destination and of the run. */
+	/* The rule is also in the totals of the destination; the bytes are in these and in the
+	 * totals of the run. */
 	assert_int_equal(count(text, "\"rule\":\"api.example.com\",\"rule_line\":7"), 3);
 	assert_int_equal(count(text, "\"bytes_out\":11,\"bytes_in\":22"), 3);
 	assert_int_equal(count(text, "lost"), 0);
@@ -127,7 +130,7 @@ static void lost_ones_are_told(void **state)
 	assert_int_equal(count(text, "\"state\":\"open\""), 3);
 	assert_int_equal(count(text, "\"state\":\"closed\""), 3);
 	assert_int_equal(count(text, "\"reason\":\"broker_lost\""), 2);
-	/* in the totals of the destination and of the run */
+	/* once in the totals of the destination, once in those of the run */
 	assert_int_equal(count(text, "\"lost\":2"), 2);
 	assert_int_equal(count(text, "\"reason\":\"other_host\""), 1);
 }
@@ -153,8 +156,8 @@ static void totals_follow_the_connection(void **state)
 }
 
 /* A destination is a rule, a name, a port and an address. Each has one line with its totals at the
- * end. Above the cap, all other destinations share one line. The sum of all lines is the traffic of
- * the run. */
+ * end. Above the cap, all other destinations share one line. Together, all lines have the traffic
+ * of the run. */
 static void destinations_have_totals(void **state)
 {
 	for (unsigned over = 0; over < 3; over++) {
@@ -184,14 +187,15 @@ static void destinations_have_totals(void **state)
 		                 over > 0);
 		assert_int_equal(count(text, "\"connections\":6,\"bytes_out\":60,\"bytes_in\":6"),
 		                 over == 2);
-		/* The other destinations may belong to several rules, so their line names none. */
+		/* The line for all other destinations names no rule, because they may belong to
+		 * several. */
 		assert_int_equal(count(text, "\"reason\":\"not_listed\",\"connections\""),
 		                 over > 0);
 	}
 }
 
-/* 100,000 connections fill the room for connections. The totals of each destination are still
- * recorded. */
+/* 100,000 connections fill the trace's room for events of connections. The totals of each
+ * destination are still recorded. */
 static void totals_survive_a_flood(void **state)
 {
 	struct world w = begin();
@@ -234,19 +238,20 @@ static void repeats_are_counted(void **state)
 	take(&w, e);
 	take(&w, e);
 	auto_free char *text = end(&w);
-	/* in message, name and remedy of two events */
+	/* two events have it three times each: in message, name and remedy */
 	assert_int_equal(count(text, "evil.test"), 6);
 	assert_int_equal(count(text, "not_declared, 1000 times"), 1);
 	assert_int_equal(count(text, "\"count\":1000,\"first\":\"20"), 1);
 	assert_int_equal(count(text, "other.test"), 3);
 	assert_int_equal(count(text, "\"count\":80"), 1);
 	assert_non_null(strstr(text, "\"blocked\":1081"));
-	/* The total counts attempts; repeats do not need lines. */
+	/* The total counts every attempt, also repeats that have no line. */
 	assert_non_null(strstr(text, "\"total_enforcements\":1081"));
 	assert_non_null(strstr(text, "\"violations_dropped\":0"));
 }
 
-/* LEDGER_FACTS different facts of one kind are recorded. More facts share one line. */
+/* At most LEDGER_FACTS different facts of one kind get their own lines. All further facts of this
+ * kind share one line. */
 static void facts_are_bounded(void **state)
 {
 	for (unsigned over = 0; over < 2; over++) {
@@ -314,7 +319,7 @@ static void lying_broker_is_bounded(void **state)
 	take(&w, e);
 	auto_free char *text = end(&w);
 	assert_true(count(text, "\"kind\":\"network_egress_allowed\"") <= MAX_TRACE_EVENTS);
-	/* There is always room for the totals. */
+	/* However full the trace is, it has room for the totals. */
 	assert_non_null(strstr(text, "\"connections\":16384"));
 }
 
@@ -349,7 +354,7 @@ static void moved_bytes_are_known(void **state)
 	ledger_bytes(w.ledger, &out, &in);
 	assert_int_equal(out, 700);
 	assert_int_equal(in, 30);
-	moved.bytes_out = 5; /* a smaller number, from a broker with a fault, is ignored */
+	moved.bytes_out = 5; /* a faulty broker reports less than before: ignored */
 	take(&w, moved);
 	e.kind = EGRESS_CARRIED;
 	e.bytes_out = 800;
@@ -363,7 +368,8 @@ static void moved_bytes_are_known(void **state)
 	assert_non_null(strstr(text, "\"bytes_out\":800,\"bytes_in\":30}"));
 }
 
-/* Repeats are in the trace only at its end. A tally counts each of them at once, and only once. */
+/* The trace gets repeated events only at its end. A tally counts each of them immediately, and only
+ * once. */
 static void repeats_are_tallied_at_once(void **state)
 {
 	struct world w = begin();
@@ -379,7 +385,7 @@ static void repeats_are_tallied_at_once(void **state)
 	assert_int_equal(tally.total, 7);
 	assert_int_equal(tally.kinds[EV_NETWORK_EGRESS_BLOCKED], 7);
 	assert_int_equal(tally.classes[CLASS_DATA_EXFILTRATION], 7);
-	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than the ledger lists */
+	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than the ledger lists one by one */
 		snprintf(e.name, sizeof(e.name), "n%d.example", i);
 		e.count = 3;
 		take(&w, e);

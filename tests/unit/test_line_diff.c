@@ -1,5 +1,5 @@
-/* test_line_diff.c - the lines in which two texts differ, compared with a table and with a slow,
- * simple algorithm. */
+/* test_line_diff.c - the lines in which two texts differ. The results are compared with a table,
+ * and with those of a slow, simple algorithm. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/own.h"
 
 static const struct {
-	const char *before, *now, *edits; /* edits: "op text|" for each edit */
+	const char *before, *now, *edits; /* edits: an operator, the line and "|" for each */
 } ROWS[] = {
 	{ "", "", "" },
 	{ "a\n", "a\n", "" },
@@ -57,7 +57,7 @@ static size_t common(const char *a, size_t n, const char *b, size_t m)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-#define TURNS 4000 /* fewer: ASan fills the large memory of a comparison twice */
+#define TURNS 4000 /* fewer, because ASan writes to all of the memory twice */
 #else
 #define TURNS 20000
 #endif

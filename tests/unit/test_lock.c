@@ -1,5 +1,5 @@
-/* test_lock.c - approvals: what they restore, and for how long and for how many runs they are
- * valid. */
+/* test_lock.c - approvals: what a run gets from them, and for how long and for how many runs they
+ * are valid. */
 #include "lock_world.h"
 
 #include <sys/file.h>
@@ -8,7 +8,7 @@
 
 #include "consent/lock_json.h"
 
-/* ---- what an approval restores --------------------------------------------------- */
+/* ---- what a run gets from an approval -------------------------------------------- */
 
 static void comes_back(void **state)
 {
@@ -29,7 +29,7 @@ static void comes_back(void **state)
 	assert_string_equal(l.by, "a \"test\"\n");
 	assert_int_equal(l.uses, 3);
 	assert_true(l.expires == 4000000000 && l.snapshot);
-	/* without the declined request, and without the one that cannot be granted */
+	/* granted: not the declined request, and not the one that cannot be granted */
 	assert_int_equal(l.n_grants, 2);
 	assert_string_equal(l.grants[0].value, "~/.ssh");
 	assert_string_equal(l.grants[1].value, "HAVE");
@@ -88,8 +88,8 @@ static void expires_by_policy(void **state)
 	}
 }
 
-/* Planning gets the grants of an approval only if it holds. It gets the declined items in both
- * cases. */
+/* Planning gets the grants of an approval only if the approval is valid. It gets the declined items
+ * in any case. */
 static void is_told(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -115,12 +115,12 @@ static void is_told(void **state)
 			assert_true(c.approval.snapshot && !c.approval.counted);
 		}
 	}
-	plan.format = SKILL_SIDECAR; /* the owner has written a manifest for the skill since then */
+	plan.format = SKILL_SIDECAR; /* since then, the owner has written a manifest */
 	assert_false(consent_fits(&f.lock, &plan));
 }
 
-/* A manifest that the owner has written is not one of the skill's files, so its digest is
- * compared. */
+/* A sidecar is a manifest that the owner has written. It is not one of the skill's files, so its
+ * digest is compared, too. */
 static void of_the_owners_manifest(void **state)
 {
 	AUTO(consent_found_done) struct consent_found f = { 0 };
@@ -150,8 +150,8 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, &shown, &FOR_GOOD, &err), -1);
 	assert_int_equal(err.code, SSB_E_POLICY);
 	assert_int_equal(look(), CONSENT_NONE);
-	/* The caller knows only the digest of the shown files: all files are read, and their digest
-	 * is different. */
+	/* If the caller has only the digest of the shown files, consent_give() reads all files.
+	 * Here their digest is different. */
 	struct skill_files digest = { 0 };
 	memcpy(digest.tree, shown.tree, sizeof(digest.tree));
 	err = (struct ssb_error){ 0 };
@@ -179,8 +179,9 @@ static void of_what_was_shown(void **state)
 	assert_int_equal(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &fine), 0);
 }
 
-/* Approving more items for the same files adds to the approval. If the files have changed or the
- * approval has expired, a new approval begins, without the earlier items. */
+/* If the owner approves one more item for the same files, the approval keeps its other items. If
+ * the files have changed or the approval has expired, a new approval replaces it, without these
+ * items. */
 static void some_at_a_time(void **state)
 {
 	static const struct {
@@ -244,7 +245,8 @@ static void used_up(void **state)
 	give(&terms);
 	assert_int_equal(lock_use(&owner, skill, plan.approved->tree, &err), 0);
 	assert_int_equal(look(), CONSENT_HOLDS);
-	/* A later approval for other files is not valid for this plan. */
+	/* The plan was made before the approval of other files, so that approval is not valid for
+	 * it. */
 	struct ssb_error other = { 0 };
 	put("new", "");
 	give(&terms);
@@ -294,7 +296,7 @@ static void once_among_many(void **state)
 	}
 }
 
-/* Only one process at a time changes the store: the second fails. */
+/* Only one process at a time can change the store: another one fails. */
 static void one_at_a_time(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };

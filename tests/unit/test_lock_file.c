@@ -1,5 +1,5 @@
-/* test_lock_file.c - the files of the approvals: which are invalid, to whom they belong, and their
- * bounds. */
+/* test_lock_file.c - the files of the approvals: which are invalid, to which skill they belong, and
+ * their limits of size and number. */
 #include "lock_world.h"
 
 #include <sys/file.h>
@@ -56,7 +56,7 @@ static const struct {
 	{ "\"uses\": null", "\"uses\": 1.5" },
 	{ "\"expires\": null", "\"expires\": 0" },
 	{ "\"expires\": null", "\"expires\": \"tomorrow\"" },
-	/* an approval without a time limit must have null, not the time 0 */
+	/* without a time limit the value is null, not 0 */
 	{ "\"expires\": null", "\"expires\": \"1970-01-01T00:00:00.000000Z\"" },
 	{ "\"at\": \"2", "\"at\": \"x" },
 	{ "\"format\": \"SKILL.md\"", "\"format\": \"SKILL.mD\"" },
@@ -67,7 +67,7 @@ static const struct {
 	{ "\"value\": \"~/.ssh\"", "\"value\": null" },
 	{ "\"snapshot\": true", "\"snapshot\": 1" },
 	{ "\"tree\": \"sha256:", "\"tree\": \"sha512:" },
-	/* the digest of the tree does not match */
+	/* these rows change the files, so the digest of the tree does not match */
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"SKILL.mD\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"../SKILL.md\"" },
 	{ "\"path\": \"SKILL.md\"", "\"path\": \"/SKILL.md\"" },
@@ -106,7 +106,8 @@ static void not_understood(void **state)
 	read_good(&good);
 	buf_init(&bad, MAX_LOCK_BYTES);
 	for (size_t i = 0; i < ARRAY_LEN(SPOILED); i++) {
-		/* `at` is the text that is replaced. "}\n" means the one at the end of the file. */
+		/* `at` is the text that is replaced: the first one, but for "}\n" the last one of
+		 * the file. */
 		const char *at = strcmp(SPOILED[i].from, "}\n") == 0
 		                         ? good.data + good.len - 2
 		                         : strstr(good.data, SPOILED[i].from);
@@ -172,7 +173,7 @@ static struct lock lock_of(const char *named)
 	return l;
 }
 
-/* Returns whether an approval of these files is valid. The digest of its tree is right. */
+/* Returns whether an approval with these files, and with the right digest for them, is valid. */
 static bool taken(struct skill_file *v, size_t n)
 {
 	AUTO(lock_done) struct lock again = { 0 };
@@ -307,7 +308,7 @@ static void bounds(void **state)
 	struct ssb_error err = { 0 };
 	char name[32];
 
-	/* a relative path could not be read again */
+	/* refused: an approval of a relative path would be invalid */
 	assert_int_equal(store_code("relative"), SSB_E_LIMIT);
 	assert_int_equal(store_code("/0"), SSB_OK);
 	for (int i = 1; i < MAX_APPROVED - 1; i++) {
@@ -327,7 +328,8 @@ static void bounds(void **state)
 	assert_int_equal(err.code, SSB_E_LIMIT);
 }
 
-/* An approval under the name of another skill is invalid. The invalid ones are listed in order. */
+/* If the file of an approval has the name that belongs to another skill, the approval is invalid.
+ * Invalid approvals are listed in order, too. */
 static void lists_what_is_none(void **state)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
@@ -445,7 +447,7 @@ static void bounds_of_one(void **state)
 	assert_int_equal(load_code(), SSB_E_POLICY);
 }
 
-static size_t synced; /* number of directories that were written to the disk */
+static size_t synced; /* number of directories that were synced */
 
 int fsync(int fd)
 {
@@ -455,8 +457,7 @@ int fsync(int fd)
 	return (int)syscall(SYS_fsync, fd);
 }
 
-/* A revoked approval does not come back if the machine stops: the directory is written to the
- * disk. */
+/* A revoked approval must not come back if the machine loses power: the directory is synced. */
 static void taken_back_for_good(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -470,8 +471,8 @@ static void taken_back_for_good(void **state)
 	assert_int_equal(synced, 1);
 }
 
-/* Another process approves the skill, and waits for the lock `held`. Before it gets the lock, the
- * approval `other` is written. Returns the status of that process. */
+/* A child process approves the skill, and has to wait for the lock `held`. Meanwhile the test
+ * writes the approval `other`, and then releases the lock. Returns the exit status of the child. */
 static int give_while(int held, const struct buf *other)
 {
 	AUTO(skill_files_done) struct skill_files files = { 0 };
@@ -485,7 +486,7 @@ static int give_while(int held, const struct buf *other)
 		_exit(consent_give(&owner, skill, &plan, NULL, &FOR_GOOD, &err) == 0 ? 0 : 1);
 	}
 	assert_int_equal(lock_files_read(skill, &files, &err), 0);
-	/* That process makes the copy just before it waits for the lock. */
+	/* When its copy of the skill exists, the child is about to wait for the lock. */
 	for (int i = 0; i < 10000 && !snapshot_there(&owner, &files); i++) {
 		(void)usleep(1000);
 	}
@@ -496,8 +497,8 @@ static int give_while(int held, const struct buf *other)
 	return status;
 }
 
-/* Two processes approve the skill at the same time. What one of them declines, the other does not
- * grant. */
+/* Two processes approve the skill at the same time. An item that one of them declines is not
+ * granted by the other. */
 static void declined_meanwhile(void **state)
 {
 	AUTO(lock_done) struct lock l = { 0 };
@@ -515,7 +516,7 @@ static void declined_meanwhile(void **state)
 	auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_init(&other, MAX_LOCK_BYTES);
 	assert_int_equal(file_read_all(fd, &other), 0);
-	/* repeats, because a process waits only a short time for the lock */
+	/* several tries, because the child waits only a short time for the lock */
 	for (int i = 0; i < 20 && status != 0; i++) {
 		assert_int_equal(consent_revoke(&owner, skill, &was, &err), 0);
 		snprintf(path, sizeof(path), "%s/snapshots", top);
@@ -532,8 +533,8 @@ static void declined_meanwhile(void **state)
 	assert_int_equal(l.n_grants, 2); /* the two variables */
 }
 
-/* A process that writes to a busy disk keeps the lock for that time; another process waits for
- * it. */
+/* A process keeps the lock as long as it writes to a busy disk; another process waits for the
+ * lock. */
 static void a_busy_disk_is_waited_for(void **state)
 {
 	char path[256], c;

@@ -35,8 +35,8 @@ struct run_end {
 	unsigned turns;
 };
 
-/* Stops the loop only after some more turns. After a pause of the machine, a timer may be due in
- * the same turn as the events that should come before it. */
+/* Stops the loop, but only after some more turns. If the machine paused, this timer may be due in
+ * the same turn as events that should come before it. */
 static void stop(void *arg)
 {
 	struct run_end *e = arg;
@@ -58,12 +58,12 @@ static void run_for(uint64_t ms)
 	loop_untimer(&end.timer);
 }
 
-/* A pipe with one byte in it, and the actions when it is readable. */
+/* A pipe with one byte in it, and what its callback does when it is readable. */
 struct end {
 	int fd[2];
 	struct loop_watch *watch;
 	unsigned called;
-	struct end *lets_go; /* removes the watch of this end */
+	struct end *lets_go; /* the callback removes the watch of this one */
 	bool reads;
 };
 
@@ -107,8 +107,8 @@ static void lets_go_of_itself(void **state)
 	end_close(&e);
 }
 
-/* Both fds are ready in the same turn. The first callback removes the other watch, which is not
- * called. */
+/* Two fds are ready in the same turn. The callback of the first removes the watch of the second,
+ * whose callback must then not be called. */
 static void lets_go_of_another(void **state)
 {
 	struct end a = { .reads = true }, b = { .reads = true };
@@ -144,7 +144,7 @@ static void again(void *arg, uint32_t events)
 	loop_unwatch(&e->watch);
 	(void)close(e->fd[0]);
 	(void)close(e->fd[1]);
-	if (e->called < 3) { /* in the same turn, a new pipe gets the same fd numbers */
+	if (e->called < 3) { /* in the same turn, a new pipe gets the numbers of closed fds */
 		assert_int_equal(pipe2(e->fd, O_CLOEXEC), 0);
 		assert_int_equal(write(e->fd[1], "x", 1), 1);
 		assert_int_equal(loop_watch(loop, e->fd[0], EPOLLIN, again, e, &e->watch), 0);
@@ -281,7 +281,7 @@ static void in_order(void **state)
 	uint64_t from;
 
 	memset(notes, 0, sizeof notes);
-	do { /* repeats until all are set within 5 ms: a pause of the test would change the order */
+	do { /* repeats until all timers are set within 5 ms: otherwise their order could change */
 		from = clock_ms();
 		for (size_t i = 0; i < 6; i++) {
 			loop_untimer(&n[i].timer);
@@ -310,7 +310,7 @@ static void taken_back(void **state)
 	note_set(&a, 5);
 	note_set(&b, 5);
 	note_set(&c, 5);
-	c.lets_go = &c; /* c is not set any more, so this does nothing */
+	c.lets_go = &c; /* when c is called, its timer is not set any more: no effect */
 	run_for(15);
 	assert_string_equal(notes, "ac");
 	assert_null(b.timer);

@@ -176,7 +176,7 @@ static const struct {
 	const char *word;
 	const char *remedy;
 } BAD[] = {
-	/* the whole file */
+	/* the manifest as a whole */
 	{ "", 1, "the manifest is empty", "skill" },
 	{ "# nothing\n", 1, "the manifest is empty", "" },
 	{ "---\n", 2, "the manifest is empty", "" },
@@ -392,11 +392,11 @@ static void all_errors_are_reported_and_the_first_is_the_error(void **state)
 	assert_string_equal(err.where, "m.yaml:1:15");
 	assert_int_equal(
 	        strncmp(err.text, ssb_diags_get(d, 0)->text, strlen(ssb_diags_get(d, 0)->text)), 0);
-	/* the result is the same without a list of findings */
+	/* without a list for findings, the result is the same */
 	struct ssb_error again = { 0 };
 	assert_int_equal(manifest_parse("m.yaml", text, strlen(text), &m, NULL, &again), -1);
 	assert_memory_equal(&err, &again, sizeof(err));
-	/* findings of another file in the list do not make this manifest bad */
+	/* a list that already has errors of another file does not make this manifest invalid */
 	assert_int_equal(manifest_parse("m.yaml", SMALL, strlen(SMALL), &m, d, NULL), 0);
 	manifest_free(m);
 }
@@ -423,7 +423,8 @@ static void repeats_are_merged_with_a_warning(void **state)
 	manifest_free(m);
 }
 
-/* Returns head, `count` times the unit (with a running number for %u), and tail, new. */
+/* Returns a new text: `head`, then `count` times `unit` (%u in it becomes a running number), then
+ * `tail`. */
 static char *repeat(const char *head, const char *unit, unsigned count, const char *tail)
 {
 	struct buf b;

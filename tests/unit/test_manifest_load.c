@@ -56,7 +56,7 @@ static void expect_good(const char *path, const char *file)
 	struct ssb_error err = { 0 };
 	struct manifest *m = NULL;
 
-	alarm(10); /* if opening blocks, the test must fail */
+	alarm(10); /* opening must not block: then the alarm ends the test */
 	if (manifest_load(path, &m, NULL, &err) < 0) {
 		fail_msg("%s: %s: %s", path, err.where, err.text);
 	}
@@ -79,7 +79,7 @@ static void expect_bad(const char *path, enum ssb_code code, const char *word)
 	if (err.code != code || strstr(err.text, word) == NULL) {
 		fail_msg("%s: code %u: %s", path, err.code, err.text);
 	}
-	/* there are findings only if a manifest was read */
+	/* only a manifest that was read can have findings */
 	assert_int_equal(ssb_diags_count(d), code == SSB_E_MANIFEST ? 1 : 0);
 	ssb_diags_free(d);
 }

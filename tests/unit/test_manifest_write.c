@@ -42,7 +42,7 @@ static void same(const struct manifest *a, const struct manifest *b)
 	}
 }
 
-/* Writes a manifest with these notes, reads it again and compares it. Returns the text, new. */
+/* Writes a manifest with these notes, reads it again and compares the two. Returns the new text. */
 static char *round_trip(const struct manifest *m, const struct write_notes *notes)
 {
 	auto_buf out = BUF(MAX_YAML_BYTES);
@@ -81,7 +81,7 @@ static void whole_manifests(void **state)
 	}
 }
 
-/* Hostile texts: in a comment, none of them may become a line of the manifest. */
+/* Hostile texts for comments: no part of them may become a line of the manifest that counts. */
 static const char *const HOSTILE[] = {
 	"x\npermissions: {}",
 	"x\r\n  - /etc",
@@ -112,7 +112,7 @@ static void notes_stay_notes(void **state)
 			                     .why = { why, why, why, why },
 			                     .asides = asides,
 			                     .n_asides = ARRAY_LEN(asides) };
-		/* first with empty lists, then with items */
+		/* once with empty lists, once with items */
 		for (int k = 0; k < 2; k++) {
 			struct manifest *m = parse(
 			        k == 0 ? HEAD "permissions: {}\n"

@@ -117,7 +117,7 @@ static void rewrite(void)
 	assert_int_equal(utimensat(AT_FDCWD, in_skill("lib/code.py"), times, 0), 0);
 }
 
-/* Also restores the times of the directory. */
+/* Calls `act`, and then restores the times of the file or directory `name`. */
 static void with_times_of(const char *name, void (*act)(void))
 {
 	struct stat st;
@@ -185,7 +185,7 @@ static void take_one(void)
 
 static const struct {
 	void (*act)(void);
-	const char *named; /* the reported name; NULL: no change is reported */
+	const char *named; /* the name that must be reported; NULL: no change must be reported */
 } ACTS[] = {
 	{ nothing, NULL },
 	{ read_it, NULL },
@@ -199,8 +199,8 @@ static const struct {
 	{ take_one, "'lib/other.py'" },
 };
 
-/* Checks the skill at the end of its run. Fails the test unless exactly the change of `named` is
- * reported. */
+/* Checks the skill as at the end of its run. Fails the test unless a change of `named` is reported
+ * or, if NULL, no change. */
 static void ends(struct marks *seen, const char *named)
 {
 	struct ssb_error err = { 0 };
@@ -230,7 +230,8 @@ static void what_was_put_back(void **state)
 	(void)setup(state);
 }
 
-/* The directory that the sandbox has opened is checked, not another one that now has its name. */
+/* The check looks at the directory that the sandbox has opened, even if another directory now has
+ * its name. */
 static void another_in_its_place(void **state)
 {
 	AUTO(marks_done) struct marks seen = { 0 };
@@ -246,8 +247,8 @@ static void another_in_its_place(void **state)
 	ends(&seen, "'.'");
 }
 
-/* A file that changed just before the run: two changes within one tick of the clock have the same
- * time, so the check waits for the next tick. */
+/* A file changed just before the run. A second change within the same tick of the clock would leave
+ * the same time, so the check before the run waits for the next tick. */
 static void changed_just_before(void **state)
 {
 	for (int i = 0; i < 20; i++) {
