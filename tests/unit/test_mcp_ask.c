@@ -33,7 +33,7 @@ static void legacy_one(void **state)
 	world_say("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'n'}}");
 	assert_int_equal(w.out.n_sent, 1);
 	world_expect(&w.out, "'method':'elicitation/create','params':{'message':'?'");
-	/* an answer whose id is not that of a question */
+	/* the id of this answer is not the id of a question */
 	answer(asked_id(&w.out, 0) + 1, "'result':{'action':'accept'}");
 	assert_int_equal(w.n_handled, 1);
 	answer(asked_id(&w.out, 0), "'result':{'action':'accept','content':{'a':[1,{}]}}");
@@ -82,7 +82,7 @@ static void legacy_refused(void **state)
 	}
 }
 
-/* An answer that is too long is treated like a refusal. */
+/* An answer that is too long counts as a refusal. */
 static void legacy_answers_are_capped(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -100,7 +100,7 @@ static void legacy_answers_are_capped(void **state)
 	}
 }
 
-/* A client that cannot be asked counts as refusing: it gets no question. */
+/* A client without the capability gets no question: the handler is told that the client refused. */
 static void legacy_unable(void **state)
 {
 	world_begin("{}");
@@ -136,7 +136,7 @@ static void legacy_canceled_while_it_waits(void **state)
 	uint64_t id = asked_id(&w.out, 0);
 	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	          "'requestId':1}}");
-	assert_int_equal(w.out.n_sent, 2); /* the server cancels its question */
+	assert_int_equal(w.out.n_sent, 2); /* the second message cancels the server's question */
 	world_expect(&w.out, "'method':'notifications/cancelled','params':{'requestId':");
 	assert_int_equal(w.out.n_ended, 1);
 	assert_int_equal(w.server->n_calls, 0);
@@ -191,8 +191,8 @@ static void retry(const char *params, const char *responses, const char *sealed)
 	          sealed, responses, params);
 }
 
-/* A question that was refused has no answer, so the sealed state does not contain it: in the next
- * round it counts as not asked. */
+/* A refused question is stored without an answer. So the sealed state does not contain it, and in
+ * the next round it counts as not asked. */
 static void modern_refused_is_not_sealed(void **state)
 {
 	world_init();
@@ -294,7 +294,7 @@ static void modern_bound(void **state)
 	world_expect(&w.out, "'code':-32602,'message':'requestState ");
 	mcp_peer_free(other);
 	assert_int_equal(w.n_handled, 1);
-	/* the state is still valid */
+	/* the state was not used up */
 	retry(",'name':'n'", "{'first':{'action':'accept'}}", sealed);
 	world_expect(&w.out, "'first':'accept'");
 }

@@ -96,7 +96,8 @@ static void modern_questions(void **state)
 	(void)snprintf(last, sizeof(last), "\"k%d\":", MAX_MCP_ASKS);
 	assert_null(strstr(world_last(&w.out), last));
 	auto_free char *one = world_state(&w.out);
-	/* the last question was not asked, so its answer does not count */
+	/* one answer more than questions: the last question was not asked, so its answer does not
+	 * count */
 	for (int i = 0; i <= MAX_MCP_ASKS; i++) {
 		buf_addf(&all, "%s'k%d':{'action':'accept'}", i > 0 ? "," : "", i);
 	}
@@ -170,7 +171,8 @@ static void extensions(void **state)
 		world_expect(&w.out, past == 0 ? "'ext':true" : "'ext':false");
 		world_done();
 
-		/* An extension that does not fit does not prevent the next one. */
+		/* If an extension is too large to be stored, a smaller one after it is still
+		 * stored. */
 		fill(name, MAX_MCP_EXTENSIONS - 1 + past, "");
 		(void)snprintf(text, sizeof(text), "'%s':{},'%s':{}", name, last);
 		initialize("c", text);

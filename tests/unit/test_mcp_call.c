@@ -1,4 +1,4 @@
-/* test_mcp_call.c - the lifetime of calls, of clients that disconnect, and of servers that end. */
+/* test_mcp_call.c - when calls end, also if their client disconnects or the server ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void answered_later(void **state)
 	world_say(HOLD_LEGACY);
 	assert_int_equal(w.out.n_sent + w.out.n_ended, 0);
 	assert_int_equal(w.server->n_calls, 1);
-	/* this request is answered before the held call */
+	/* the held call is not answered yet, but this request is */
 	world_say("{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 	world_expect(&w.out, "'id':2");
 	mcp_done(w.held);
@@ -31,7 +31,8 @@ static void answered_later(void **state)
 	assert_int_equal(w.n_canceled, 0);
 }
 
-/* Another process makes the answer. It is sent here as if it had been made here. */
+/* Another process writes the answer to a call into a buffer. The server's process reads it and
+ * sends it as its own answer. */
 static void answered_elsewhere(void **state)
 {
 	struct buf away;
@@ -59,7 +60,7 @@ static void answered_elsewhere(void **state)
 	close(p[0]);
 	close(p[1]);
 
-	/* An answer that is cut, or one byte too long, is refused. Nothing is sent. */
+	/* If such a buffer is cut, or one byte too long, it is refused, and nothing is sent. */
 	for (size_t n = 0; n < (size_t)len; n++) {
 		assert_int_equal(mcp_call_back(w.held, data, n), -1);
 	}
@@ -99,7 +100,7 @@ static void canceled_by_id(void **state)
 	}
 }
 
-/* A handler answers its call in the callback for the cancellation. */
+/* A handler may answer its call inside of the callback that reports the cancellation. */
 static void answers_when_canceled(void **state)
 {
 	world_init();
@@ -120,7 +121,8 @@ static void answers_when_canceled(void **state)
 }
 
 /* If each request of a peer has its own struct mcp_out (HTTP), several clients may use the same id.
- * Then notifications/cancelled cancels nothing; only the end of an mcp_out cancels its call. */
+ * Then notifications/cancelled cancels no call. A call is canceled only when its struct mcp_out
+ * ends. */
 static void modern_ids_are_of_one_out(void **state)
 {
 	struct world_out one;
@@ -157,7 +159,8 @@ static void duplicates_are_refused(void **state)
 		world_expect(&w.out, "'id':'h','error':{'code':-32600");
 		assert_int_equal(w.n_handled, 1);
 		assert_int_equal(w.out.n_ended, 1);
-		/* now the id may be used again, although its call is not answered */
+		/* after the cancellation the id may be used again, although the canceled call is
+		 * not answered */
 		world_say(CANCEL);
 		struct mcp_call *first = w.held;
 		world_say("%s", rows[i % 2]);
@@ -246,7 +249,7 @@ static void weight_is_capped(void **state)
 
 #define MOST (MAX_MCP_HELD_ALL / MAX_MCP_MESSAGE + 80)
 
-/* Calls that are not answered yet, each from its own peer. */
+/* Many calls that are not answered yet, each from its own peer. */
 struct many {
 	struct mcp_peer *peers[MOST];
 	struct mcp_call *calls[MOST];
@@ -381,7 +384,8 @@ static void told_at_once_where_it_has_been(void **state)
 	mcp_done(w.held);
 }
 
-/* The transport notices during a send that the client has disconnected, or frees the peer. */
+/* While the library sends a message, the transport may notice that the client has disconnected, or
+ * may free the peer. */
 static void gone_in_the_middle_of_an_answer(void **state)
 {
 	static const char *const rows[] = {

@@ -102,7 +102,7 @@ static void reads_what_is_good(void **state)
 static const struct {
 	const char *text;
 	int code;
-	const char *id; /* the id that could be read */
+	const char *id; /* the id for the error's answer; NULL: none could be read */
 } BAD[] = {
 	{ "", MCP_E_PARSE, NULL },
 	{ "{", MCP_E_PARSE, NULL },
@@ -157,7 +157,7 @@ static void refuses_what_is_not(void **state)
 	}
 }
 
-/* Returns a message in which `c` occurs `fill` times, new. */
+/* Returns a new message: `before`, then `fill` times `c`, then `after`. */
 static char *filled(const char *before, char c, size_t fill, const char *after)
 {
 	char *text = malloc(strlen(before) + fill + strlen(after) + 1);

@@ -126,8 +126,8 @@ static void test_listen(void **state)
 	          "'resourcesListChanged':false,'resourceSubscriptions':['" URI "','other','" URI
 	          "'],'unknown':{}}");
 	listen_to(&b, "'x'", "{'resourcesListChanged':true}");
-	/* The acknowledgement comes first. It names what the server will report: only subscriptions
-	 * that were asked for, and only lists that can change (not the prompts here). */
+	/* The acknowledgement comes first. It lists what the server will report: only what the
+	 * client asked for, and only lists that can change (here not the list of prompts). */
 	assert_int_equal(a.n_sent, 1);
 	assert_string_equal(world_last(&a),
 	                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
@@ -150,7 +150,7 @@ static void test_listen(void **state)
 	assert_int_equal(b.n_sent, 2);
 	/* A peer that has not initialized gets nothing on its main connection. */
 	assert_int_equal(w.out.n_sent, 0);
-	/* The stream is closed: its subscriptions end. */
+	/* When a stream is closed, its subscriptions end. */
 	mcp_out_gone(w.peer, &a.out);
 	assert_false(mcp_resource_wanted(w.server, "other"));
 	mcp_resource_updated(w.server, URI);
@@ -249,7 +249,7 @@ static void test_gone_while_told(void **state)
 	listen_to(&b, "1", "{'resourceSubscriptions':['u']}");
 	w.out.free_in_send = first;
 	mcp_resource_updated(w.server, "u");
-	/* only the acknowledgement: its peer was freed before its turn */
+	/* `a` got only the acknowledgement: its peer was freed before the notification */
 	assert_int_equal(a.n_sent, 1);
 	assert_int_equal(b.n_sent, 2);
 	b.gone_in_send = second;
@@ -257,7 +257,8 @@ static void test_gone_while_told(void **state)
 	assert_int_equal(b.n_sent, 3);
 	mcp_resource_updated(w.server, "u");
 	assert_int_equal(b.n_sent, 3);
-	/* The receiver disconnects while its subscription is acknowledged. */
+	/* A client disconnects while the server sends it the acknowledgement of its
+	 * subscription. */
 	b.gone_in_send = second;
 	listen_to(&b, "2", "{'resourceSubscriptions':['u']}");
 	assert_false(mcp_resource_wanted(w.server, "u"));

@@ -103,7 +103,8 @@ static void discover(void **state)
 	assert_false(mcp_peer_initialized(w.peer));
 }
 
-/* A modern request on the same connection changes nothing for the legacy session. */
+/* A request of the modern era on the connection of a legacy session changes nothing in this
+ * session. */
 static void eras_side_by_side(void **state)
 {
 	world_begin("{'roots':{}}");
@@ -354,7 +355,7 @@ static void was_gone(void *arg, const char *principal)
 	assert_string_equal(principal, "tester");
 }
 
-/* The application is called once when a client has disconnected. */
+/* When a client has disconnected, the library calls the application's `gone` exactly once. */
 static void a_client_that_is_gone(void **state)
 {
 	world_init();
@@ -366,7 +367,7 @@ static void a_client_that_is_gone(void **state)
 	assert_int_equal(w.n_canceled, 1);
 }
 
-/* The application is not called while another connection of the same client is open. */
+/* `gone` is not called while another connection of the same client is open. */
 static void a_connection_that_is_gone(void **state)
 {
 	struct mcp_peer *other = NULL;

@@ -37,8 +37,8 @@ static char *seal(struct state_store *s, const struct state_binding *of, const c
 	return buf_steal(&out);
 }
 
-/* Opens the state and returns the verdict. Fails the test unless the text is `text` for a valid
- * state and empty for any other. */
+/* Opens the sealed state and returns the verdict. Fails the test unless the opened text is `text`,
+ * or empty if the state is invalid. */
 static enum state_verdict opened(struct state_store *s, const struct state_binding *of,
                                  const char *sealed, const char *text)
 {
@@ -91,7 +91,7 @@ static void test_every_byte_counts(void **state)
 	memcpy(longer, sealed, len);
 	memcpy(longer + len, "00", 2);
 	assert_int_equal(opened(s, &OF, longer, ""), STATE_FORGED);
-	/* The failed attempts have not used the state up. */
+	/* The failed attempts above must not have used up the valid state. */
 	assert_int_equal(opened(s, &OF, sealed, "allowed: nothing"), STATE_GOOD);
 }
 
@@ -141,7 +141,7 @@ static void test_oldest_is_forgotten(void **state)
 	assert_int_equal(opened(s, &OF, past, "past the cap"), STATE_GOOD);
 }
 
-/* The states of one client do not displace the states of another client. */
+/* However many states one client gets, the states of another client stay valid. */
 static void test_each_client_has_a_share(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
@@ -156,7 +156,7 @@ static void test_each_client_has_a_share(void **state)
 	assert_int_equal(opened(s, &OTHER, others, "2"), STATE_GOOD);
 }
 
-/* Expired states of one client make room for new ones, so no valid state is displaced. */
+/* New states of a client first replace its expired states, so its valid states stay. */
 static void test_expired_ones_make_room(void **state)
 {
 	static const struct state_binding OTHER = { .method = "tools/call", .principal = "other" };
@@ -171,7 +171,7 @@ static void test_expired_ones_make_room(void **state)
 		free(seal(s, &OTHER, "x"));
 	}
 	assert_int_equal(opened(s, &OTHER, first, "1"), STATE_GOOD);
-	/* Above the cap, the oldest valid state is displaced. */
+	/* If a client has more than MAX_MCP_STATES valid states, the oldest is dropped. */
 	auto_free char *second = seal(s, &OTHER, "2");
 	for (size_t i = 0; i < MAX_MCP_STATES; i++) {
 		free(seal(s, &OTHER, "x"));

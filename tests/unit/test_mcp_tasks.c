@@ -1,4 +1,5 @@
-/* test_mcp_tasks.c - tasks: calls whose client does not wait for them. */
+/* test_mcp_tasks.c - tasks: calls that are answered at once with a task id; the client asks for the
+ * result later. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,13 @@
 
 #define KNOWS MODERN_WITH("{'extensions':{'io.modelcontextprotocol/tasks':{}},'elicitation':{}}")
 
-/* The calls that the tool has not answered, newest last, and the number of cancellations. */
+/* The calls of the test's tool: those that it has not answered (newest last), and how many were
+ * canceled. */
 static struct {
 	struct mcp_call *held[MAX_MCP_TASKS + 8];
 	size_t n;
 	size_t canceled;
-	bool answers; /* answer a call when it is canceled */
+	bool answers; /* if set, the tool answers a call when it is canceled */
 } tool;
 
 static void tool_canceled(void *arg)
@@ -108,7 +110,7 @@ static void ask_task(const char *verb, const char *id, const char *more)
 	          verb, verb, KNOWS, id, more);
 }
 
-/* Asks for a task and checks the answer. */
+/* Sends tasks/get for the task and checks the answer. */
 static void expect_task(const char *id, const char *text)
 {
 	ask_task("get", id, "");
@@ -139,7 +141,7 @@ static void test_created_and_completed(void **state)
 	world_expect(&w.out, "'status':'working','statusMessage':'still runs','createdAt':'20");
 	world_expect(&w.out, "'ttlMs':null,'pollIntervalMs':1000");
 	task_id(id);
-	assert_true(mcp_become_task(tool.held[0], "twice")); /* the call stays the same task */
+	assert_true(mcp_become_task(tool.held[0], "twice")); /* no second task is made */
 	assert_int_equal(w.out.n_sent, 1);
 
 	expect_task(id, "'resultType':'complete',");
@@ -149,7 +151,7 @@ static void test_created_and_completed(void **state)
 	mcp_progress(tool.held[0], 1, 2, "half");
 	expect_task(id, "'statusMessage':'half'");
 
-	/* The id of the request may be used again, because the request has its answer. */
+	/* The request is answered (with the task), so its id may be used again. */
 	begin_task(other);
 	assert_string_not_equal(id, other);
 
@@ -221,7 +223,7 @@ static void test_whose_it_is(void **state)
 		                     "'io.modelcontextprotocol/tasks':{}}}}");
 	}
 	assert_int_equal(tool.canceled, 0);
-	/* The control: the owner of the task gets its state, on another connection, too. */
+	/* The control: the client that owns the task gets its state, on another connection, too. */
 	auto_free char *text = NULL;
 	assert_true(asprintf(&text,
 	                     "{'jsonrpc':'2.0','id':1,'method':'tasks/get','params':{" KNOWS
@@ -240,8 +242,8 @@ static void test_cancel(void **state)
 
 	begin();
 	begin_task(id);
-	/* The task cannot be canceled by the id of its request, because the request has its
-	 * answer. */
+	/* The request that became the task is answered, so the task cannot be canceled by the id of
+	 * this request. */
 	world_say("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 	          "'requestId':'call'}}");
 	mcp_out_gone(w.peer, &w.out.out);
@@ -257,7 +259,7 @@ static void test_cancel(void **state)
 	world_expect(&w.out, "'id':'cancel','result':{'resultType':'complete'");
 	expect_task(id, "'status':'cancelled'");
 	assert_null(strstr(world_last(&w.out), "too late"));
-	/* This tool answers when it is canceled. */
+	/* From here on, the tool answers when it is canceled. */
 	tool.answers = true;
 	begin_task(id);
 	ask_task("cancel", id, "");
@@ -265,8 +267,8 @@ static void test_cancel(void **state)
 	assert_int_equal(w.server->n_calls, 0);
 }
 
-/* If a connection ends, its tasks go on for another connection of the same principal. Its other
- * calls are canceled. */
+/* If a connection ends and another one of the same principal is open, the tasks continue. The other
+ * calls of the connection are canceled. */
 static void test_leave(void **state)
 {
 	struct world_out o AUTO(world_out_done);
@@ -290,7 +292,7 @@ static void test_leave(void **state)
 	expect_task(id, "'status':'working'");
 	mcp_tool_done(tool.held[0], "late", NULL, false);
 	expect_task(id, "'status':'completed'");
-	begin_task(id); /* the tasks of the last connection end with it */
+	begin_task(id); /* when the principal's last connection ends, the tasks end */
 	mcp_peer_free(steal_ptr(&w.peer));
 	assert_int_equal(tool.canceled, 2);
 	assert_int_equal(w.server->n_calls, 0);
@@ -314,13 +316,14 @@ static void test_input(void **state)
 	expect_task(id, "'status':'input_required'");
 	world_expect(&w.out, "'inputRequests':{'a':{'method'");
 	assert_null(strstr(world_last(&w.out), "\"b\":{"));
-	/* This second answer to b does not count. With the answer to a, both are answered. */
+	/* "b" was already answered, so this answer does not count. With the answer to "a", the call
+	 * has both. */
 	ask_task("update", id,
 	         ",'inputResponses':{'b':{'action':'cancel'},'a':{'action':'decline'}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
 	expect_task(id, "'status':'completed'");
 	world_expect(&w.out, "'a':'decline','b':'accept','state':'s'}");
-	/* there is no open question: ignored */
+	/* no question is open, so the answer is ignored */
 	ask_task("update", id, ",'inputResponses':{'a':{}}");
 	world_expect(&w.out, "'id':'update','result':{'resultType':'complete'");
 	assert_int_equal(w.server->n_calls, 0);
@@ -378,7 +381,7 @@ static void test_listened_to(void **state)
 	assert_null(strstr(world_last(&o), "nobody"));
 	mcp_progress(tool.held[0], 1, 0, "first");
 	assert_int_equal(o.n_sent, 2);
-	/* too soon after the first one: only tasks/get shows it */
+	/* not notified so soon after the first one; tasks/get would show it */
 	mcp_progress(tool.held[0], 2, 0, "second");
 	assert_int_equal(o.n_sent, 2);
 	world_expect(&o, "'method':'notifications/tasks','params':{'_meta':{"
@@ -420,8 +423,8 @@ static void test_number_is_bounded(void **state)
 		begin_task(id);
 	}
 	expect_task(oldest, "'status':'completed'");
-	/* A new task displaces the oldest completed one. If none is completed, a call cannot become
-	 * a task. */
+	/* When a client has the maximum of tasks, a new one replaces the oldest completed one. If
+	 * none is completed, the call does not become a task. */
 	begin_task(id);
 	expect_task(oldest, "'code':-32602");
 	expect_task(second, "'status':'completed'");
@@ -430,7 +433,7 @@ static void test_number_is_bounded(void **state)
 	world_forget(&w.out);
 	assert_false(mcp_become_task(tool.held[tool.n - 1], NULL));
 	assert_int_equal(w.out.n_sent, 0);
-	mcp_done(tool.held[tool.n - 1]); /* answered like a call that never asked to be a task */
+	mcp_done(tool.held[tool.n - 1]); /* so it is answered like an ordinary call */
 	assert_int_equal(w.out.n_sent, 1);
 	tool.answers = true;
 	mcp_peer_free(steal_ptr(&w.peer));
@@ -460,7 +463,7 @@ static void test_bytes_are_bounded(void **state)
 	expect_task(id, "'status':'completed'");
 }
 
-/* The results of one client, many or large ones, do not displace the results of another client. */
+/* However many or large the results of one client are, the results of another client stay. */
 static void each_keeps_its_own(size_t answers, size_t size)
 {
 	auto_free char *text = calloc(1, size + 1);
@@ -519,7 +522,7 @@ static void test_message_is_bounded(void **state)
 
 	begin();
 	begin_task(id);
-	/* The characters have two bytes each, so the cap falls into the middle of one. */
+	/* Each character has two bytes, so the text must be cut one byte before the limit. */
 	text[0] = 'x';
 	for (size_t i = 1; i + 2 < sizeof(text); i += 2) {
 		memcpy(text + i, "\xc3\xa9", 3);

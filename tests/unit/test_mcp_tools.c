@@ -37,7 +37,7 @@ static const struct mcp_field FIELDS[] = {
 
 static size_t handled;
 
-/* Returns the arguments that it got. */
+/* A tool that returns the arguments that it got. */
 static void do_echo(void *app, struct mcp_call *c)
 {
 	char text[256];
@@ -250,7 +250,7 @@ static void test_every_problem_is_told(void **state)
 	                       "not one of the choices; 'quit' is not an argument of this tool\""));
 	world_expect(&w.out, "{'argument':'quit','problem':'is not an argument of this tool','fix':"
 	                     "'did you mean quiet?'}]}}");
-	/* Up to MAX_MCP_PROBLEMS problems are listed. More are counted. */
+	/* At most MAX_MCP_PROBLEMS problems are listed; the rest is only counted. */
 	for (size_t n = MAX_MCP_PROBLEMS; n <= MAX_MCP_PROBLEMS + 1; n++) {
 		buf_init(&many, 65536);
 		for (size_t i = 0; i < n; i++) {

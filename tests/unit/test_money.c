@@ -100,7 +100,7 @@ static void money_is_refused(void **state)
 		if (money_parse(ROWS[i].text, &m, &why) || strcmp(why, ROWS[i].why) != 0) {
 			fail_msg("'%s': %lld, %s", ROWS[i].text, (long long)m, why);
 		}
-		assert_int_equal(m, 42); /* unchanged by a failure */
+		assert_int_equal(m, 42); /* a failure must not change it */
 	}
 	assert_false(money_parse("-1", &(micros){ 0 }, NULL));
 }
@@ -130,7 +130,7 @@ static void money_is_shown(void **state)
 	}
 }
 
-/* An amount that is shown in full is read back as the same amount. */
+/* Writing an amount with all its digits, and then parsing the text, must give the same amount. */
 static void money_round_trip(void **state)
 {
 	uint64_t x = 88172645463325252ULL;
@@ -199,8 +199,8 @@ static void durations(void **state)
 	}
 }
 
-/* Each pair of states is compared with a picture of the table. The columns are the states: active,
- * alert (l), paused, killed, completed, expired. */
+/* Compares the allowed change from each state to each other state with PICTURE. Its columns are the
+ * new states: active, alert (l), paused, killed, completed, expired. */
 static void transitions(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {

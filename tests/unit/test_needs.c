@@ -32,7 +32,7 @@ static void put_run(struct buf *out)
 	        run_home != NULL ? run_home : home, home);
 }
 
-/* Reads a record of the first line and `lines`. The caller checks the errors. */
+/* Reads a record that consists of the first line and `lines`. The caller checks the errors. */
 static int read_lines(const char *lines, struct needs *s, struct ssb_error *err)
 {
 	auto_fd fd = memfd_create("record", MFD_CLOEXEC);
@@ -101,8 +101,8 @@ static const struct {
 	  "write /srv/in/a, write /srv/in/b" },
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""),
 	  "read ~/notes/deep/a" },
-	/* names that the private home does not have: in the owner's home they exist, do not exist,
-	 * or are usual for a tool */
+	/* names that are missing in the sandbox's private home; in the owner's home they exist, do
+	 * not exist, or are files that tools usually look for */
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/notes\",\"rule\":\"private\""),
 	  "no read ~/notes" },
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/missing\",\"rule\":\"private\""), "" },
@@ -111,7 +111,7 @@ static const struct {
 	/* refused */
 	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/u/k\",\"reason\":\"credential_store\""),
-	  "!no read /srv/u/k" }, /* the record has another owner */
+	  "!no read /srv/u/k" }, /* the home in the record is another one */
 	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/x/y\",\"reason\":\"outside_plan\""),
 	  "no read /srv/x/y" },
@@ -165,7 +165,8 @@ static const struct {
 	         "\"address\":\"203.0.113.1\",\"port\":9,\"protocol\":\"udp\","
 	         "\"reason\":\"undeclared_address\""),
 	  "!no connect to 203.0.113.1:9 (udp)" },
-	/* a lookup that only sorts addresses for TCP does not count as UDP; a UDP client does */
+	/* getaddrinfo() connects a UDP socket only to sort addresses: if a TCP attempt follows,
+	 * this does not count as a need for UDP; for a UDP client it does */
 	{ EVENT("network_egress_blocked", AIMED) DENIED(
 	          "network_egress_blocked", "\"name\":\"a.example\",\"port\":9,"
 	                                    "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\""),
@@ -186,13 +187,13 @@ static const struct {
 	         "\"name\":\"a.example\",\"port\":25,\"protocol\":\"tls\","
 	         "\"reason\":\"not_tls\""),
 	  "no connect to a.example:25 (tcp)" },
-	/* one attempt had a decoy in it, the other did not */
+	/* one of two attempts sent a decoy */
 	{ DENIED("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
 	                                   "\"protocol\":\"tcp\",\"reason\":\"canary\"")
 	          EVENT("network_egress_blocked", "\"name\":\"a.example\",\"port\":25,"
 	                                          "\"protocol\":\"tcp\",\"reason\":\"learning\""),
 	  "!no connect to a.example:25 (tcp) x2" },
-	/* names that mean another host in each network; and names that only look similar */
+	/* names that mean a different host in each network; then names that only look similar */
 	{ HOST("localhost"), "!connect to localhost:443 (tls)" },
 	{ HOST("com"), "!connect to com:443 (tls)" },
 	{ HOST("vm"), "!connect to vm:443 (tls)" },
@@ -222,7 +223,8 @@ static const struct {
 	          LINE("8", "file_read", "\"repeat_of\":7,\"count\":4")
 	                  LINE("9", "file_read", "\"repeat_of\":7,\"count\":5"),
 	  "read /srv/in/x x10" },
-	/* a line with a count; with "first", the first attempt has its own line */
+	/* a line with a count: with "first", the count includes an attempt that has its own line,
+	 * too */
 	{ EVENT("file_read",
 	        READ "\"asked\",\"path\":\"/srv/in/x\",\"rule\":\"m:1:1\",\"count\":5"),
 	  "read /srv/in/x x5" },
@@ -302,12 +304,13 @@ static void make_files(const char *dir, size_t n)
 	}
 }
 
-/* A directory counts as small if the run asked for at least PROPOSE_SIBLINGS of its files, if it
- * has at most PROPOSE_EXCESS times as many files, and if a plan does not refuse it. */
+/* A whole directory may be proposed instead of its files ("small") if the run asked for at least
+ * PROPOSE_SIBLINGS of its files, if it has at most PROPOSE_EXCESS times as many other files, and if
+ * a plan would not refuse it. */
 static void weighed(void **state)
 {
 	static const struct {
-		const char *dir; /* a directory in the home */
+		const char *dir; /* the directory, in the home */
 		const char *policy;
 		size_t files;
 		size_t asked;
@@ -315,7 +318,7 @@ static void weighed(void **state)
 	} DIRECTORIES[] = {
 		{ "w8", NULL, 8, 8, true },
 		{ "w7", NULL, 7, 7, false },
-		{ "w12", NULL, 8, 12, true }, /* only the existing files count */
+		{ "w12", NULL, 8, 12, true }, /* only files that exist count */
 		{ "w1", NULL, 1, 12, false },
 		{ "w64", NULL, 8 * PROPOSE_EXCESS, 8, true },
 		{ "w65", NULL, 8 * PROPOSE_EXCESS + 1, 8, false },
@@ -364,7 +367,7 @@ static void damaged(void **state)
 	}
 }
 
-/* All lines are valid, but there is no first line of a run. */
+/* All lines are valid, but the first one is not that of a run. */
 static void no_run(void **state)
 {
 	static const char line[] = EVENT("x", "\"name\":\"a\"");
@@ -378,7 +381,7 @@ static void no_run(void **state)
 	needs_done(&s);
 }
 
-/* As many addresses and repeats as are stored, and one more: the result is then marked as cut. */
+/* As many addresses and repeats as can be stored; with one more, the result is marked as cut. */
 static void names_and_repeats(void **state)
 {
 	for (int past = 0; past < 2; past++) {
@@ -425,7 +428,7 @@ static void stdin_is_left_alone(void **state)
 	assert_true(kept < 0 ? close(STDIN_FILENO) == 0 : dup2(kept, STDIN_FILENO) == 0);
 }
 
-/* If the home in the record is not a path, the owner's home counts. */
+/* If the home in the record is not a path, the owner's home is used instead. */
 static void home_of_a_record(void **state)
 {
 	auto_free char *lines = at_home(EVENT(
@@ -460,7 +463,7 @@ static void dropped(void **state)
 	}
 }
 
-/* A path of the greatest length counts; a longer one is ignored. */
+/* A path of the maximum length is read; a longer one is ignored. */
 static void long_paths(void **state)
 {
 	for (size_t past = 0; past < 2; past++) {
@@ -513,8 +516,8 @@ static void taken_together(void **state)
 	}
 }
 
-/* When two equal needs are merged, the wider profile is kept. If no profile allows one of the needs
- * (-1), the result is -1, too. */
+/* When two needs for the same system call are merged, the wider profile is kept. -1 means that no
+ * profile allows the call, and wins. */
 static void profiles_together(void **state)
 {
 	static const int EACH[][3] = { { 0, 2, 2 }, { 2, 0, 2 }, { 1, -1, -1 }, { -1, 1, -1 } };
@@ -558,7 +561,8 @@ static void apart(void **state)
 	needs_done(&s);
 }
 
-/* Up to MAX_NEEDS needs are stored. More only set `cut`, but repeats of stored ones still count. */
+/* At most MAX_NEEDS needs are stored. A further one only sets `cut`. Repeats of stored needs still
+ * count. */
 static void bounded(void **state)
 {
 	struct needs s = { 0 };
@@ -576,7 +580,7 @@ static void bounded(void **state)
 	needs_done(&s);
 }
 
-/* A directory of programs is dangerous to write, but not to read. */
+/* A directory with programs that the owner executes is dangerous to write, but not to read. */
 static void judged_by_what_is_done(void **state)
 {
 	const struct {

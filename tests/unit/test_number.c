@@ -1,5 +1,5 @@
-/* test_number.c - numbers in text: which texts are numbers, each bound, and the next number above
- * it. */
+/* test_number.c - numbers in text: which texts are numbers, the largest allowed number, and the
+ * number after it. */
 #include "unit.h"
 #include "base/number.h"
 #include "base/own.h"
@@ -11,7 +11,7 @@ static void test_read(void **state)
 	static const struct {
 		const char *text;
 		uint64_t max, value;
-		const char *rest; /* NULL: not a number up to `max` */
+		const char *rest; /* the text after the number; NULL: no number up to `max` */
 	} ROWS[] = {
 		{ "0", 0, 0, "" },
 		{ "1", 0, 0, NULL },

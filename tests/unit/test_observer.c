@@ -1,4 +1,4 @@
-/* test_observer.c - the observer as an object: which file descriptors it closes. */
+/* test_observer.c - observer_free(): which file descriptors it closes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "unit.h"
 #include "observe/observe.h"
 
-/* An observer without a thread has no queue: it must not close fd 0, which belongs to the
- * caller. */
+/* An observer that was never started has no queue, and its fds are 0. It must not close fd 0, which
+ * belongs to the caller. */
 static void test_leaves_the_callers_fds(void **state)
 {
 	const struct ssb_plan plan = { 0 };

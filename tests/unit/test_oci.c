@@ -46,7 +46,8 @@ static void put(const char *name, const char *text)
 	assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
 }
 
-/* Writes a blob, and its descriptor with the size `size` into `ret`. */
+/* Writes `text` as a blob. Writes to `ret` the descriptor of the blob, which claims that its size
+ * is `size`. */
 static void blob(const char *text, uint64_t size, char ret[160])
 {
 	uint8_t digest[SHA256_BYTES];
@@ -86,7 +87,7 @@ static void test_sizes_of_layers(void **state)
 		{ MAX_IMAGE_BYTES + 1, 0, false },
 		{ 0, MAX_IMAGE_BYTES + 1, false },
 		{ 1, MAX_IMAGE_BYTES - 1, true },
-		{ 1, MAX_IMAGE_BYTES, false }, /* the sum is too large */
+		{ 1, MAX_IMAGE_BYTES, false }, /* both layers together are too large */
 		{ INT64_MAX, INT64_MAX, false },
 	};
 
@@ -101,8 +102,8 @@ static void test_sizes_of_layers(void **state)
 	}
 }
 
-/* A blob that does not have the size in its descriptor is not copied. A sparse file counts with its
- * full size. */
+/* A blob is copied only if it has exactly the size that its descriptor claims. A sparse file counts
+ * with its full size. */
 static void test_a_blob_of_another_size(void **state)
 {
 	AUTO(oci_done) struct oci_image image = { .layout = -1 };

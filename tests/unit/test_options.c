@@ -33,7 +33,7 @@ static void test_numbers(void **state)
 		{ SSB_OPT_MEMORY, "2GiB", AT(memory_mb), 2048 },
 		{ SSB_OPT_MEMORY, "1T", AT(memory_mb), MAX_MEMORY_MB },
 		{ SSB_OPT_MEMORY, "4", AT(memory_mb), MIN_MEMORY_MB },
-		/* rounded up: never less than requested */
+		/* rounded up to whole MiB, so that it is not less than requested */
 		{ SSB_OPT_MEMORY, "5000K", AT(memory_mb), 5 },
 		{ SSB_OPT_TIMEOUT, "90", AT(max_runtime_seconds), 90 },
 		{ SSB_OPT_TIMEOUT, "30s", AT(max_runtime_seconds), 30 },
@@ -140,7 +140,7 @@ static void test_bad_values(void **state)
 		assert_true(err.text[0] != '\0' && err.where[0] != '\0');
 	}
 	assert_int_equal(set(o, SSB_OPT_NET, "https://example.com", &err), -1);
-	/* The message is about the scheme, not about the port. */
+	/* The ":" belongs to the scheme, so the message must not be about a port. */
 	assert_non_null(strstr(err.text, "has a scheme"));
 	assert_int_equal(set(o, SSB_OPT_READ, NULL, &err), -1);
 	/* No refused value was stored. */
@@ -162,7 +162,7 @@ static void test_lists_are_bounded(void **state)
 	assert_int_equal(o->read.n, MAX_GRANTS);
 	assert_null(o->read.v[MAX_GRANTS]);
 
-	/* --withhold can be given as often as a manifest can have requests. */
+	/* --withhold can be given for as many requests as a manifest can have. */
 	for (size_t i = 0; i < MAX_REQUESTS; i++) {
 		assert_int_equal(set(o, SSB_OPT_WITHHOLD, "read /x", &err), 0);
 	}

@@ -44,9 +44,9 @@ static void test_protobuf(void **state)
 		0x30, 0x01,                                                 /* kind */
 		0x39, 8,    7,    6,    5,    4,    3,    2,    1,          /* start, fixed64 */
 		0x85, 0x01, 0x01, 0x03, 0,    0,                            /* flags: 16, fixed32 */
-		0x4a, 0x10, 0x0a, 1,    'i',  0x12, 0x0b, 0x18, 0xff, 0xff, /* int: ten bytes */
+		0x4a, 0x10, 0x0a, 1,    'i',  0x12, 0x0b, 0x18, 0xff, 0xff, /* -1 takes ten bytes */
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,             /* ... */
-		0x4a, 0x07, 0x0a, 1,    'b',  0x12, 0x02, 0x10, 0x00,       /* false is sent */
+		0x4a, 0x07, 0x0a, 1,    'b',  0x12, 0x02, 0x10, 0x00,       /* false is sent, too */
 		0x4a, 0x0e, 0x0a, 1,    'r',  0x12, 0x09, 0x21, 0,    0,    /* a double */
 		0,    0,    0,    0,    0xe0, 0xbf,                         /* ... */
 		0x4a, 0x10, 0x0a, 1,    'a',  0x12, 0x0b, 0x2a, 0x09,       /* array */
@@ -84,7 +84,8 @@ static void test_json(void **state)
 	assert_string_equal(out.data, WANT);
 }
 
-/* A length of one, two or three bytes is inserted after the text was written. */
+/* A text's length takes one to three bytes before it. These are inserted after the text was
+ * written. */
 static void test_lengths(void **state)
 {
 	static const size_t SIZES[] = { 0, 1, 125, 126, 127, 128, 129, 8000, OTLP_MAX_TEXT };
@@ -113,7 +114,7 @@ static void test_lengths(void **state)
 	}
 }
 
-/* A full buffer stays failed, and nothing is written past its end. */
+/* When the buffer is full, it is marked as failed and stays so. Nothing is written past its end. */
 static void test_full(void **state)
 {
 	for (size_t cap = 0; cap < 74; cap++) {
@@ -147,7 +148,7 @@ static void test_text(void **state)
 		{ "\xc2\x9b", 2, "\\xc2\\x9b" },          /* CSI in C1 */
 		{ "\xed\xa0\x80", 3, "\\xed\\xa0\\x80" }, /* a surrogate */
 		{ "\xc3", 1, "\\xc3" },                   /* a character that is cut off */
-		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* U+202E: could mislead only people */
+		{ "\xe2\x80\xae", 3, "\xe2\x80\xae" },    /* U+202E is only for display: kept */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -192,7 +193,7 @@ static void test_partial(void **state)
 		{ &OTLP_PROTO, "\x0a\x07\x08\x07", 4, false, 0, "" }, /* too short */
 		{ &OTLP_PROTO, "\x0a\x04\x12\x7fhi", 6, false, 0, "" },
 		{ &OTLP_PROTO, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, false, 0, "" },
-		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* a field of type group */
+		{ &OTLP_PROTO, "\x0b", 1, false, 0, "" }, /* wire type 3 (group) is refused */
 		{ &OTLP_JSON, "{}", 2, false, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{}}", 21, true, 0, "" },
 		{ &OTLP_JSON, "{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 40, true, 3, "" },

@@ -45,8 +45,8 @@ static void test_endpoints(void **state)
 	static const struct {
 		const char *url;
 		const char *where; /* NULL: the URL is refused */
-		const char *path;  /* path if the URL is for all signals */
-		const char *own;   /* path if the URL is for this signal */
+		const char *path;  /* path if OTEL_..._ENDPOINT has the URL */
+		const char *own;   /* path if the variable of the signal has it */
 	} CASES[] = {
 		{ "http://h", "http://h:80", "/v1/logs", "/" },
 		{ "HTTPS://h", "https://h:443", "/v1/logs", "/" },
@@ -81,7 +81,7 @@ static void test_endpoints(void **state)
 		int rc = otlp_target_parse(&t, CASES[i].url, "/v1/logs", "VAR", &err);
 		if (CASES[i].where == NULL) {
 			assert_int_equal(rc, -1);
-			assert_string_equal(t.port, "7"); /* unchanged by a failure */
+			assert_string_equal(t.port, "7"); /* a failure must not change it */
 			assert_string_equal(err.where, "VAR");
 			assert_null(strstr(err.text, "topsecret"));
 			continue;
@@ -202,7 +202,7 @@ static void test_signals(void **state)
 	otel_config_done(&c);
 	assert_int_equal(LOAD(&c, &err, BASE "PROTOCOL=grpc"), -1);
 	assert_string_equal(err.where, BASE "PROTOCOL");
-	/* The settings of a signal that is not sent are not checked. */
+	/* If a signal (traces or logs) is switched off, its settings are not checked. */
 	assert_int_equal(LOAD(&c, &err, BASE "LOGS_PROTOCOL=grpc", "OTEL_LOGS_EXPORTER=none"), 0);
 	assert_true(c.traces.on && !c.logs.on);
 	otel_config_done(&c);
@@ -331,7 +331,7 @@ static void test_at_bad(void **state)
 
 	memset(longest + 9, 'a', sizeof(longest) - 10);
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
-	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but not with "/v1/traces" at its end */
+	longest[OTLP_MAX_URL - 1] = '\0'; /* fits, but is too long with "/v1/traces" */
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), -1);
 	longest[MAX_OTEL_URL - 1] = '\0'; /* the longest URL of a policy */
 	assert_int_equal(otel_config_at(&c, &owner, longest, &err), 0);

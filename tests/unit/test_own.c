@@ -53,7 +53,7 @@ static void test_covered(void **state)
 	assert_false(covered(p, at("cfg"))->create);
 	assert_non_null(covered(p, at("state")));
 	assert_true(covered(p, at("state"))->create);
-	assert_false(warned(p, at("cfg"))); /* nothing in it is shown */
+	assert_false(warned(p, at("cfg"))); /* the cover shows nothing of it */
 	assert_int_equal(stat(at("state"), &st), -1);
 	AUTO(prepared_done) struct prepared made = { 0 };
 	assert_int_equal(prepared_make(p, &made, &err), 0);
@@ -94,7 +94,7 @@ static void test_named(void **state)
 	assert_non_null(granted(p, at("state/runs")));
 	assert_true(warned(p, "runtime's records"));
 	ssb_plan_free(p);
-	/* The result is the same beside a grant that contains them, in either order. */
+	/* Both directories are also granted if another grant contains them, in either order. */
 	for (int turn = 0; turn < 2; turn++) {
 		const char *two[] = { top, at("state/runs") };
 		p = command(FLAGS({ SSB_OPT_READ, two[turn] }, { SSB_OPT_READ, two[1 - turn] },
@@ -109,7 +109,7 @@ static void test_named(void **state)
 	}
 }
 
-/* A grant of the state directory itself grants its present files, except for the secrets. */
+/* A grant of the state directory itself grants the files that it has now, but not the secrets. */
 static void test_state_directory(void **state)
 {
 	make_state();
@@ -173,7 +173,7 @@ static int bind_child(void)
 	struct ssb_plan *p = command(READ(at("other")), "true");
 	int bad = covered(p, at("other/cfg")) == NULL || covered(p, at("other/state")) == NULL;
 	ssb_plan_free(p);
-	/* Bind mounts of parts: a directory and a file. */
+	/* Only a part of the state is mounted at another place: a directory, and a file. */
 	p = command(READ(at("u/notes")), "true");
 	bad |= covered(p, at("u/notes/deep")) == NULL || covered(p, at("u/notes/linked")) == NULL ||
 	       covered(p, at("u/notes/linked"))->is_dir;
@@ -206,8 +206,8 @@ static void test_bind_mounts(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* XDG_STATE_HOME leads through two symlinks. A process that can replace one of them chooses where
- * the key is, so their directories cannot be granted for writing. */
+/* The path in XDG_STATE_HOME has two symlinks. A skill that could replace one of them would choose
+ * where the key is. So the directories of the symlinks cannot be granted for writing. */
 static void test_symlinks(void **state)
 {
 	const char *before = owner.state_dir;

@@ -1,4 +1,5 @@
-/* test_payload.c - a payload whose sandbox cannot start: no file descriptor stays open. */
+/* test_payload.c - a payload (a function that runs in a sandbox) whose sandbox cannot start: no
+ * file descriptor stays open. */
 #include "unit.h"
 
 #include <sys/resource.h>
@@ -13,7 +14,7 @@ static int nothing(int fd, void *arg)
 	return 0;
 }
 
-/* With too few free file descriptors for the pipe or the signals, the start fails and leaves none
+/* With too few free file descriptors for the pipe or the signalfd, the start fails, and no fd stays
  * open. */
 static void test_no_descriptor_for(void **state)
 {

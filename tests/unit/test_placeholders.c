@@ -1,5 +1,5 @@
-/* test_placeholders.c - names that a run reserves in a writable grant, while other runs make and
- * remove theirs. */
+/* test_placeholders.c - placeholders: names that a run reserves in a writable grant. Other runs
+ * make and remove placeholders at the same time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 static char top[64];
 static struct grant grant;
 static struct ssb_plan plan;
-static bool ends; /* true: the run that has .vscode ends when another run finds that name */
+static bool ends; /* true: the run that has .vscode ends when mkdirat() finds the name */
 
 int __real_mkdirat(int dir, const char *name, mode_t mode);
 int __wrap_mkdirat(int dir, const char *name, mode_t mode);
@@ -38,7 +38,7 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode)
 	return rc;
 }
 
-static int maker = -1; /* fd of a run that finishes its .envrc just before another run removes it */
+static int maker = -1; /* fd of .envrc in a run that completes the file just before unlinkat() */
 static bool finished;
 
 int __real_unlinkat(int dir, const char *name, int flags);
@@ -134,7 +134,7 @@ static void left_by_one_that_died_when_it_made_it(void **state)
 	assert_empty();
 }
 
-/* If another run has locked its placeholder, this run must not replace the file. */
+/* While another run has its placeholder locked, this run must not replace the file. */
 static void finished_when_it_is_removed(void **state)
 {
 	struct stat mine, named;
@@ -166,8 +166,8 @@ static void owner_s_own_is_left_alone(void **state)
 	}
 }
 
-/* A skill has locked a placeholder: the next run fails and says what to do. The skill gains nothing
- * by it. */
+/* A skill has locked a placeholder: the next run fails, and says what to do. The name stays
+ * protected. */
 static void locked_by_somebody_else(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -203,13 +203,13 @@ static void make_git_layout(const char *dir)
 
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		snprintf(path, sizeof(path), "%s%s%s", dir, *dir != '\0' ? "/" : "", NAMES[i]);
-		/* A symlink to nothing counts as an entry: its target can be made later. */
+		/* A symlink without a target counts, too: a skill could make the target later. */
 		assert_int_equal(symlinkat("later", grant.fd, path), 0);
 	}
 }
 
 /* A skill makes a bare repository at the top of the grant: git must not use it, even after the run.
- * In a git directory of the owner, the placeholder changes nothing. */
+ * In the owner's git directory there is no bare repository, and the placeholder changes nothing. */
 static void keeps_git_out(void **state)
 {
 	char text[16], dir[PATH_MAX];
@@ -238,7 +238,7 @@ static void keeps_git_out(void **state)
 	assert_false(look("commondir", &st));
 }
 
-/* Programs of the owner may write to a directory of git's own state during the run. */
+/* During the run, the owner's git may make the directories of its state. */
 static void open_to_the_owner(void **state)
 {
 	struct stat st;
@@ -252,8 +252,9 @@ static void open_to_the_owner(void **state)
 	assert_false(look(".git/sequencer", &st));
 }
 
-/* Some names must not seem to exist. Their placeholder is a symlink to nothing; the directory above
- * it is locked. */
+/* For some names, programs must not think that they exist. The placeholder for such a name is a
+ * symlink without a target. The run locks the directory above it, because a symlink cannot be
+ * locked. */
 static void held_by_a_link(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -271,7 +272,8 @@ static void held_by_a_link(void **state)
 	assert_true(placeholders_is_link(grant.fd, ".git/rebase-merge"));
 	placeholders_remove(two);
 	assert_false(look(".git/rebase-merge", &st) || look(".git/sequencer", &st));
-	/* A symlink that an earlier run has left is used again. The owner's own files stay. */
+	/* A placeholder symlink that an earlier run has left is used again, and removed at the end.
+	 * Files and symlinks of the owner stay. */
 	assert_int_equal(symlinkat("/proc/held-by-skillsandbox", grant.fd, ".git/rebase-apply"), 0);
 	assert_int_equal(symlinkat("elsewhere", grant.fd, ".git/rebase-merge"), 0);
 	assert_int_equal(mkdirat(grant.fd, ".git/sequencer", 0755), 0);
@@ -279,7 +281,7 @@ static void held_by_a_link(void **state)
 	assert_false(look(".git/rebase-apply", &st));
 	assert_true(look(".git/rebase-merge", &st) && look(".git/sequencer", &st));
 	assert_int_equal(unlinkat(grant.fd, ".git/rebase-merge", 0), 0);
-	/* A skill that locks the directory can delay other runs. */
+	/* If a skill has locked the directory, another run fails with EBUSY. */
 	int locked = openat(grant.fd, ".git", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
 	assert_int_equal(placeholders_make(&plan, NULL, NULL, &p, &err), -1);
@@ -290,7 +292,7 @@ static void held_by_a_link(void **state)
 	assert_empty();
 }
 
-/* A run of another user must be able to open a placeholder to keep it, whatever the umask is. */
+/* A run of another user must be able to open and lock a placeholder, whatever the umask is. */
 static void open_to_everybody(void **state)
 {
 	static const struct {
@@ -321,8 +323,8 @@ static void let_open(rlim_t files)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
 }
 
-/* With too few file descriptors, the run fails with EMFILE or has all placeholders. The same if the
- * placeholders are taken over from a run that ends first. */
+/* With any number of free file descriptors, the run either fails with EMFILE or has all
+ * placeholders. The same is true if it takes over the placeholders of a run that ends first. */
 static void too_few_fds(void **state)
 {
 	struct ssb_error err;
@@ -343,7 +345,7 @@ static void too_few_fds(void **state)
 		placeholders_remove(other);
 		assert_held(".git");
 		assert_held(".vscode");
-		assert_held("GEMINI.md"); /* the last one that is made */
+		assert_held("GEMINI.md"); /* the last placeholder that is made */
 		placeholders_remove(p);
 		assert_empty();
 	}

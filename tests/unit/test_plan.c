@@ -21,7 +21,7 @@ static void test_bare_command(void **state)
 	assert_null(strstr(env(p, "PATH"), top));
 	assert_null(env(p, "SECRET"));
 	assert_int_equal(p->env.n, 4);
-	assert_int_equal(p->env_withheld, 5); /* all variables of the caller but LANG */
+	assert_int_equal(p->env_withheld, 5); /* the caller's variables, except LANG */
 	ssb_plan_free(p);
 }
 
@@ -37,7 +37,8 @@ static void test_skill_and_order(void **state)
 	assert_string_equal(p->argv.v[1], "a");
 	assert_string_equal(p->workdir, "/skill");
 	assert_string_equal(p->manifest, at("skill/skillsandbox.yaml"));
-	/* Grants: /skill; ~/notes once, writable; ~/proj without its protected part. */
+	/* There are three grants: /skill; ~/notes only once, writable; ~/proj, but not the
+	 * protected name in it. */
 	assert_int_equal(p->n_grants, 3);
 	assert_string_equal(p->grants[0].target, "/skill");
 	assert_string_equal(p->grants[0].path, at("skill"));
@@ -117,7 +118,7 @@ static void test_credentials(void **state)
 	const struct refusal *r = withheld(p, "environment GITHUB_TOKEN");
 
 	assert_true(p->n_refusals == 0 && p->n_withheld == 3);
-	assert_string_equal(env(p, "API_KEY"), "k"); /* a key of the skill's own */
+	assert_string_equal(env(p, "API_KEY"), "k"); /* passed: a key of the skill itself */
 	assert_null(env(p, "SECRET"));
 	assert_non_null(strstr(withheld(p, "environment SECRET")->why, "by its name"));
 	assert_non_null(strstr(withheld(p, "environment SECRET")->remedy, "--env SECRET"));
@@ -144,8 +145,8 @@ static void test_credentials(void **state)
 	policy(NULL);
 }
 
-/* A key passes without the owner if its name mentions the skill or one of its hosts, or does not
- * say what it is for. */
+/* A key is passed without the owner's permission if its name contains the name of the skill or of
+ * one of its hosts, or does not say for what it is (such as API_KEY). */
 static void test_keys_of_its_own(void **state)
 {
 #define KEYS(name, host)                                                                           \
@@ -203,11 +204,11 @@ static void test_withhold(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
 		assert_string_equal(withheld(p, ALL[i])->why, "the owner took it out");
 	}
-	/* withheld requests remain in the list of requests */
+	/* p->requested still has the withheld requests */
 	assert_int_equal(p->requested.n, ARRAY_LEN(ALL));
 	assert_true(warned(p, "'read ~/note' is not a request of the skill"));
 	ssb_plan_free(p);
-	/* The owner's flag for the same place still grants it. */
+	/* If the owner also grants the withheld place by a flag, it is granted. */
 	p = skill(MANIFEST, FLAGS({ SSB_OPT_WITHHOLD, ALL[0] }, { SSB_OPT_READ, "~/notes" },
 	                          { SSB_OPT_READ, "~/.ssh" }, { SSB_OPT_ENV, "LD_PRELOAD" }));
 	assert_int_equal(granted(p, at("u/notes"))->origin, ORIGIN_FLAG);
@@ -229,7 +230,8 @@ static void test_skill_places(void **state)
 	ssb_plan_free(p);
 	assert_int_equal(unlink(at("u/skillsandbox.yaml")), 0);
 
-	/* A skill may lie in the directory of an agent, because the owner named the skill. */
+	/* The skill's own directory may be inside of an agent's directory (~/.claude), because the
+	 * owner named the skill. */
 	assert_int_equal(mkdir(at("u/.claude"), 0755), 0);
 	assert_int_equal(mkdir(at("u/.claude/w"), 0755), 0);
 	write_file(at("u/.claude/w/skillsandbox.yaml"), HEAD NOTHING, 0644);
@@ -354,7 +356,8 @@ static void test_owner_home(void **state)
 	owner_done(&o);
 }
 
-/* A manifest with the most items in each list, and more than the default of each resource. */
+/* Writes a manifest that has the maximum number of items in each list, and asks for more than the
+ * default of each resource. */
 static void test_full_manifest(void **state)
 {
 	static const char *const EACH[] = { "permissions:\n  filesystem:\n    read: [",

@@ -11,8 +11,8 @@ static void test_nested_grants(void **state)
 	              { SSB_OPT_READ, at("u/notes") }, { SSB_OPT_WRITE, at("u/notes/deep") },
 	              { SSB_OPT_READ, at("u/notes") }),
 	        "true");
-	/* The protected name in ~/proj is a grant of its own. So is the writable directory in
-	 * ~/notes, because ~/notes itself can only be read. */
+	/* The protected name in ~/proj has a separate grant, and so does the directory
+	 * ~/notes/deep: it is writable, and ~/notes can only be read. */
 	assert_int_equal(p->n_grants, 4);
 	assert_string_equal(p->grants[0].path, at("u/notes"));
 	assert_string_equal(p->grants[1].path, at("u/notes/deep"));
@@ -21,8 +21,8 @@ static void test_nested_grants(void **state)
 	ssb_plan_free(p);
 }
 
-/* Whatever the path in a manifest contains, the remedy has it as one word of a shell and as one
- * text of the policy file. */
+/* Whatever characters a path in a manifest has, it must be one word in the remedy's command, and
+ * one string in its line for the policy file. */
 static void test_remedies_quote(void **state)
 {
 	static const char *const ASKED[] = { "read ~/.ssh/a; touch b", "read ~/.ssh/x], write: [~",
@@ -82,7 +82,7 @@ static void test_dangerous_requests(void **state)
 	assert_int_equal(p->n_refusals, ARRAY_LEN(REFUSED));
 	assert_non_null(strstr(refused(p, "read ~/.ssh")->remedy, "--read ~/.ssh"));
 	assert_non_null(strstr(refused(p, "read ~/link/deep")->remedy, at("u/notes/deep")));
-	/* The control: only this request is granted. */
+	/* The control: the request without a problem is granted, and no other one. */
 	assert_non_null(granted(p, at("u/notes")));
 	assert_int_equal(p->n_grants, 2);
 	ssb_plan_free(p);
@@ -149,8 +149,8 @@ static void test_dangerous_names(void **state)
 	}
 }
 
-/* A refusal offers an option only if the option would lift it. For a path through a symlink there
- * is none, because the path in the manifest would still be refused. */
+/* A refusal has an option only if this option would change the refusal into a grant. For a path
+ * through a symlink there is no option, because the path in the manifest would still be refused. */
 static void test_offers(void **state)
 {
 	policy(NULL);
@@ -200,7 +200,7 @@ static void test_owner_grants(void **state)
 	assert_non_null(refused(p, "write ~/.ssh"));
 	ssb_plan_free(p);
 
-	/* The owner may name a symlink. */
+	/* The owner may grant a path that is a symlink. */
 	p = command(FLAGS({ SSB_OPT_READ, "~/link" }), "true");
 	assert_non_null(granted(p, at("u/notes")));
 	ssb_plan_free(p);
@@ -211,8 +211,9 @@ static void test_owner_grants(void **state)
 	ssb_plan_free(p);
 }
 
-/* The owner names a symlink. If its target is a dangerous place, the target is granted only if the
- * owner's own path names that place, too: naming one dangerous place does not grant another one. */
+/* The owner grants a path that is a symlink. If the symlink leads to a dangerous place, that place
+ * is granted only if the owner's path by itself names that place, too. Naming one dangerous place
+ * does not grant another one. */
 static void test_owner_symlinks(void **state)
 {
 	static const struct {
@@ -259,8 +260,8 @@ static void test_owner_symlinks(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, at("u/.tool")), 0);
 }
 
-/* A grant of the policy file allows a manifest the places beneath it. Files that the host executes
- * or applies must be named themselves. */
+/* If the policy file grants a directory, a manifest may request the places beneath it. But files
+ * that programs of the host execute or apply must be in the policy file themselves. */
 static void test_policy_names_what_is_protected(void **state)
 {
 	static const struct {
@@ -312,7 +313,8 @@ static void test_never(void **state)
 		assert_int_equal(p->n_grants, 0);
 		ssb_plan_free(p);
 	}
-	/* Refused: the runtime's records, existing or not, and the directory that contains them. */
+	/* Refused for writing: the runtime's records, whether they exist or not, and the directory
+	 * that contains them. */
 	struct ssb_plan *p =
 	        command(FLAGS({ SSB_OPT_WRITE, at("state") }, { SSB_OPT_WRITE, top }), "true");
 	assert_int_equal(p->n_refusals, 2);
@@ -349,8 +351,8 @@ static void test_whole(void **state)
 	for (size_t i = 0; i < p->n_grants; i++) {
 		const struct grant *g = &p->grants[i];
 		assert_true(g->of_whole && g->access == ACCESS_READ);
-		/* No grant is a directory of the sandbox's own, is in one, or contains
-		 * one. */
+		/* No grant is one of the directories that the sandbox makes itself, is in one, or
+		 * contains one. */
 		static const char *const OWN[] = { "/proc", "/dev", "/etc", "/tmp", "/var/tmp" };
 		for (size_t k = 0; k <= ARRAY_LEN(OWN); k++) {
 			const char *own = k < ARRAY_LEN(OWN) ? OWN[k] : home;
@@ -375,7 +377,7 @@ static void test_cannot_be_granted(void **state)
 	assert_non_null(refused(p, "read /skill/x"));
 	assert_true(warned(p, "~/notes/absent"));
 	assert_int_equal(p->n_refusals, 2);
-	assert_int_equal(p->n_grants, 1); /* a path that is visible anyway needs no grant */
+	assert_int_equal(p->n_grants, 1); /* no grant for the path that every sandbox shows */
 	ssb_plan_free(p);
 }
 
@@ -394,7 +396,7 @@ static void test_create_missing(void **state)
 	assert_ptr_equal(prepared_grants(NULL, p), p->grants);
 	assert_int_equal(prepared_make(p, &made, &err), 0);
 	assert_int_equal(stat(at("u/out/a/b"), &st), 0);
-	assert_int_equal(g->fd, -1); /* the plan does not change */
+	assert_int_equal(g->fd, -1); /* the plan itself has not changed */
 	g = &prepared_grants(&made, p)[g - p->grants];
 	assert_true(g->fd >= 0 && g->dev == st.st_dev && g->ino == st.st_ino);
 	assert_int_equal(stat(at("u/out/c"), &st), 0);

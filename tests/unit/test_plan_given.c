@@ -1,5 +1,5 @@
-/* test_plan_given.c - approvals and callers in a plan: which requests they grant, which stay out,
- * and which requests a caller drops. */
+/* test_plan_given.c - approvals and the caller's wishes in a plan: which requests an approval
+ * grants, which stay declined, and which requests a caller drops. */
 #include "plan_world.h"
 
 #define READ_SSH "permissions: {filesystem: {read: [~/.ssh]}}\n"
@@ -9,7 +9,8 @@ struct said {
 	const char *value;
 };
 
-/* Returns the plan of a skill that requests `asks`, with one approved item (value NULL: none). */
+/* Returns the plan of a skill that requests `asks`, with the item `said` approved (none if its
+ * value is NULL) and the item `declined` declined. */
 static struct ssb_plan *with(const char *asks, struct said said, const char *declined,
                              struct narrow narrow)
 {
@@ -39,14 +40,14 @@ static bool has_env(const struct ssb_plan *p, const char *pair)
 
 static const struct said NONE = { SSB_OPT_READ, NULL };
 
-/* Without the approval, the request is refused or withheld. With it, it is granted as by the
- * owner's own flag. */
+/* Without the approval, each request is refused or withheld. With the approval, it is granted as if
+ * the owner had given the flag. */
 static void gives_what_is_lacked(void **state)
 {
 	static const struct {
 		const char *asks;
 		struct said said;
-		const char *granted; /* a path in top, or an egress rule */
+		const char *granted; /* the granted path beneath `top`, or the egress rule */
 	} CASES[] = {
 		{ READ_SSH, { SSB_OPT_READ, "~/.ssh" }, "u/.ssh" },
 		{ "permissions: {filesystem: {write: [~/proj/.git/hooks]}}\n",
@@ -81,8 +82,8 @@ static void gives_what_is_lacked(void **state)
 	}
 }
 
-/* An approval does not grant another item, an item that the policy file now denies, or an item that
- * is not requested. */
+/* An approval grants only its own items. It does not grant an item that the policy file now denies,
+ * nor one that the skill does not request. */
 static void gives_nothing_else(void **state)
 {
 	static const struct {
@@ -126,8 +127,7 @@ static void gives_variables(void **state)
 	assert_true(p->n_withheld == 0 && has_env(p, "GITHUB_TOKEN=t"));
 	assert_false(warned(p, "GITHUB_TOKEN"));
 	ssb_plan_free(p);
-	/* The variable is not set: it cannot be passed, and the skill is told that it is
-	 * missing. */
+	/* The approved variable is not set: it cannot be passed, and is listed in env_missing. */
 	p = with(ABSENT, (struct said){ SSB_OPT_ENV, "GH_TOKEN" }, NULL, (struct narrow){ 0 });
 	assert_true(p->n_withheld == 1 && string_list_has(&p->env_missing, "GH_TOKEN"));
 	ssb_plan_free(p);
@@ -138,8 +138,8 @@ static void gives_variables(void **state)
 	policy(NULL);
 }
 
-/* A declined item is not granted even if it is approved, too: the owner has declined it later. A
- * declined item that is not requested causes no warning. */
+/* An item that is approved and declined is not granted: the owner has declined it after approving
+ * it. A declined item that the skill does not request causes no warning. */
 static void leaves_out_what_is_declined(void **state)
 {
 	policy(NULL);
@@ -172,7 +172,7 @@ static void does_without(void **state)
 	assert_true(reads->n_refusals == 1 && reads->n_egress == 1);
 	assert_int_equal(granted(reads, at("u/proj"))->access, ACCESS_READ);
 	assert_null(granted(reads, at("u/new")));
-	/* never more than the manifest requests */
+	/* the caller cannot ask for more than the manifest */
 	assert_int_equal(reads->res.max_runtime_seconds, 50);
 	ssb_plan_free(all);
 	ssb_plan_free(offline);
@@ -202,7 +202,7 @@ static void tells_the_approval(void **state)
 	assert_string_equal(p->approved->at, "now");
 	assert_string_equal(p->approved->tree, "sha256:00");
 	assert_true(p->approved->snapshot && p->approved->counted);
-	/* A served run has its own record and no terminal. */
+	/* A run of the server does not get the server's trace output or terminal. */
 	assert_null(p->trace_output);
 	assert_int_equal(p->tty, TTY_NO);
 	ssb_plan_free(p);

@@ -9,8 +9,8 @@
 
 #include "sandbox/prepared.h"
 
-/* A hidden name of the home is refused unless the owner names it, whatever program it belongs
- * to. */
+/* A request for a hidden name of the home (".NAME") is refused unless the owner names it, whatever
+ * program it belongs to. */
 static void test_hidden_names(void **state)
 {
 	static const char *const PATHS[] = {
@@ -53,7 +53,7 @@ static void test_hidden_names(void **state)
 			fail_msg("%s: %s", what, r != NULL ? r->remedy : "granted");
 		}
 		ssb_plan_free(p);
-		/* The policy file and a flag can each grant it. */
+		/* The policy file can grant it, and so can a flag. */
 		snprintf(file, sizeof(file), "grants: {%s: ['%s']}\n", ACCESS[i % 2], path);
 		policy(file);
 		p = skill(text, NULL);
@@ -70,8 +70,9 @@ static void test_hidden_names(void **state)
 	ssb_plan_free(p);
 }
 
-/* If root starts the run, a path that its mode or the mode of a directory above it closes to other
- * users is refused unless the owner names it. */
+/* If root starts the run, a manifest may request only paths that other users can access, too. If
+ * the mode of the path, or of a directory above it, forbids that, the request is refused unless the
+ * owner names the path. */
 static void test_closed_to_others(void **state)
 {
 	static const struct {
@@ -97,7 +98,7 @@ static void test_closed_to_others(void **state)
 	const uid_t before = owner.uid;
 
 	policy(NULL);
-	assert_int_equal(chmod(home, 0700), 0); /* the mode of the home does not count */
+	assert_int_equal(chmod(home, 0700), 0); /* the mode of the home itself does not matter */
 	for (size_t i = 0; i < ARRAY_LEN(ROWS) * 2; i++) {
 		char path[256];
 		snprintf(path, sizeof(path), "%s", at(ROWS[i / 2].path));
@@ -118,7 +119,7 @@ static void test_closed_to_others(void **state)
 		}
 		assert_true(r != NULL || granted(p, path)->unasked == (i % 2 == 0));
 		ssb_plan_free(p);
-		/* A flag and the policy file each grant it, with the owner's permissions. */
+		/* A flag grants it, and so does the policy file, with the owner's permissions. */
 		p = skill(text, FLAGS({ i % 2 == 0 ? SSB_OPT_READ : SSB_OPT_WRITE, path }));
 		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
 		ssb_plan_free(p);
@@ -128,7 +129,7 @@ static void test_closed_to_others(void **state)
 		assert_true(p->n_refusals == 0 && !granted(p, path)->unasked);
 		ssb_plan_free(p);
 		policy(NULL);
-		owner.uid = 1000; /* the kernel checks this owner's permissions */
+		owner.uid = 1000; /* not root: the kernel checks the permissions */
 		p = skill(text, NULL);
 		assert_int_equal(p->n_refusals, 0);
 		ssb_plan_free(p);
@@ -138,8 +139,8 @@ static void test_closed_to_others(void **state)
 	assert_int_equal(chmod(home, 0755), 0);
 }
 
-/* A place that the owner named, inside of a place that only the manifest requests, stays a grant of
- * its own. */
+/* If a place that the owner named is inside of a place that only the manifest requests, it keeps
+ * its own grant. */
 static void test_named_in_what_is_unasked(void **state)
 {
 	char text[256];
@@ -167,7 +168,8 @@ static struct ssb_plan *skill_named(const char *name, const char *rest)
 	return p;
 }
 
-/* A skill may use the directory of its own name, unless that name belongs to another program. */
+/* A skill may use the directories in the home with its own name (such as ~/.config/NAME), unless
+ * another program has that name. */
 static void test_own_names(void **state)
 {
 	static const struct {
@@ -193,7 +195,7 @@ static void test_own_names(void **state)
 		{ "code", "~/.config/code", false },
 		{ "sh", "~/.config/sh", false }, /* the name of a system program */
 		{ "gh", "~/.cache/gh", false },
-		/* the name of libraries that the owner's programs load */
+		/* names of libraries that programs of the owner load */
 		{ "vulkan", "~/.config/vulkan", false },
 		{ "pulse", "~/.cache/pulse", false },
 		{ "go-build", "~/.cache/go-build", false },
@@ -219,7 +221,7 @@ static void test_own_names(void **state)
 
 static const char OWN_DIR[] = FILES("write: [~/.config/ssbtown]");
 
-/* Returns why the skill does not get its own directory, or "". */
+/* Returns the reason why the skill ssbtown does not get ~/.config/ssbtown; "" if it gets it. */
 static const char *why_not_own(void)
 {
 	static char why[256];
@@ -242,7 +244,8 @@ static void make_own(void)
 	ssb_plan_free(p);
 }
 
-/* Returns the time of birth in nanoseconds; 0: unknown to the file system. */
+/* Returns the birth time of the directory in nanoseconds; 0 if the file system does not store
+ * it. */
 static long long born(const char *path)
 {
 	struct statx st;
@@ -253,8 +256,9 @@ static long long born(const char *path)
 	               : st.stx_btime.tv_sec * 1000000000LL + st.stx_btime.tv_nsec;
 }
 
-/* A directory that existed before belongs to another program, whatever attributes it has. A
- * directory that a run made is the skill's own until it is removed. */
+/* A directory that existed before the skill's first run belongs to another program, whatever
+ * extended attributes it has. A directory that a run made belongs to the skill until the directory
+ * is removed. */
 static void test_own_directory(void **state)
 {
 	const char *const dir = strdup(at("u/.config/ssbtown"));
@@ -263,7 +267,8 @@ static void test_own_directory(void **state)
 	policy(NULL);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	assert_non_null(strstr(why_not_own(), "existed before"));
-	/* Attributes do not count: a skill that may write there can set any attribute. */
+	/* Extended attributes do not count, because any skill that may write there could set
+	 * them. */
 	if (setxattr(dir, "user.skillsandbox.skill", mark, strlen(mark), 0) != 0) {
 		assert_int_equal(errno, EOPNOTSUPP);
 	}
@@ -271,8 +276,8 @@ static void test_own_directory(void **state)
 	assert_int_equal(rmdir(dir), 0);
 	make_own();
 	assert_int_equal(why_not_own()[0] == '\0', born(dir) != 0);
-	/* Another program makes the directory again, often with the same inode, one tick of the
-	 * clock later. */
+	/* The directory is removed, and another program makes a new one, often with the same inode,
+	 * one tick of the clock later. */
 	long long before = born(dir);
 	do {
 		assert_int_equal(rmdir(dir), 0);
@@ -284,7 +289,7 @@ static void test_own_directory(void **state)
 	free((void *)(uintptr_t)mark);
 }
 
-/* Replaces `from` with `to` in the list; both have the same length. */
+/* Replaces the text `from` by `to` in the file `list`; both have the same length. */
 static void change_list(const char *list, const char *from, const char *to)
 {
 	char text[MAX_PATH_BYTES];

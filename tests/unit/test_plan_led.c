@@ -1,14 +1,14 @@
-/* test_plan_led.c - the targets of the owner's own names: of symlinks in the home, of PATH, and of
- * other variables. */
+/* test_plan_led.c - places to which something of the owner leads: a symlink in the home, PATH, or
+ * another variable. */
 #include <sched.h>
 #include <sys/mount.h>
 
 #include "plan_world.h"
 
-/* A request for the target of one of the owner's names. */
+/* A request for a place to which something of the owner leads. */
 struct led_case {
 	const char *what; /* the request of the manifest: "read PATH" */
-	const char *why;  /* part of the refusal; NULL: it is granted */
+	const char *why;  /* a part of the reason for the refusal; NULL: granted */
 };
 
 static void check_led(const struct led_case *cases, size_t n)
@@ -37,8 +37,8 @@ static void check_led(const struct led_case *cases, size_t n)
 	}
 }
 
-/* The target of a hidden name is judged like that name. Tools for dotfiles keep the files
- * elsewhere, and make symlinks in the home. */
+/* If a hidden name of the home is a symlink, a request for its target is treated like a request for
+ * the name. (Tools for dotfiles keep the files elsewhere, and make symlinks in the home.) */
 static void test_led_to_by_hidden_names(void **state)
 {
 	static const struct led_case CASES[] = {
@@ -51,7 +51,7 @@ static void test_led_to_by_hidden_names(void **state)
 		{ "read ~/dots/share/x/y", "~/dots/share/x (where ~/.local/share/x leads)" },
 		{ "read ~/dots/state/x", "~/dots/state (where ~/.local/state leads)" },
 		{ "read ~/dots/cached", "~/dots/cached (where ~/.cache/c leads)" },
-		{ "write ~/dots/config/s", NULL }, /* the skill's own name */
+		{ "write ~/dots/config/s", NULL }, /* the name of the skill itself */
 		{ "read ~/dots/plain", NULL },
 		{ "read ~/notes", NULL }, /* ~/.all leads to the whole home, and does not count */
 		{ "write ~/notes/deep", NULL },
@@ -101,7 +101,8 @@ static void test_led_to_by_hidden_names(void **state)
 	assert_int_equal(mkdir(at("u/.config"), 0755), 0);
 }
 
-/* A bind mount of a hidden name is judged like that name. The test mounts in a child process. */
+/* If a hidden name is also mounted at another path, a request for that path is treated like a
+ * request for the name. The test mounts in a child process. */
 static void test_led_to_by_mounts(void **state)
 {
 	static const struct led_case CASES[] = {
@@ -156,8 +157,8 @@ static void test_too_many_hidden_links(void **state)
 	}
 }
 
-/* The owner executes programs from PATH, and programs apply files of XDG_CONFIG_HOME: both are
- * judged by their targets. */
+/* Programs of the owner execute files in PATH and apply files in XDG_CONFIG_HOME. Requests for the
+ * directories to which these variables lead are judged by this. */
 static void test_led_to_by_variables(void **state)
 {
 	static const struct led_case CASES[] = {

@@ -15,7 +15,7 @@ static void test_names(void **state)
 	                           FLAGS({ SSB_OPT_NET, "own.example.com:25" }));
 
 	assert_int_equal(p->n_refusals, 0);
-	assert_int_equal(p->warnings.n, 0); /* UDP is supported: no warning */
+	assert_int_equal(p->warnings.n, 0); /* no warning that UDP would not work */
 	assert_int_equal(p->n_egress, 3);
 	assert_string_equal(p->egress[0].domain.s, "own.example.com");
 	assert_int_equal(p->egress[0].protocol, PROTO_TCP);
@@ -25,7 +25,7 @@ static void test_names(void **state)
 	assert_int_equal(p->egress[1].n_ports, 2);
 	assert_int_equal(p->egress[2].kind, HOST_WILDCARD);
 	assert_int_equal(p->egress[2].protocol, PROTO_UDP);
-	/* the same host with another port is another request */
+	/* a host with another port is another request */
 	assert_int_equal(p->requested.n, 2);
 	assert_string_equal(p->requested.v[0], "connect to api.example.com:443,8443/tls");
 	assert_string_equal(p->requested.v[1], "connect to *.example.org:443/udp");
@@ -35,7 +35,8 @@ static void test_names(void **state)
 	ssb_plan_free(p);
 }
 
-/* If the port does not imply the protocol, the text of the request names the protocol. */
+/* If the protocol of a rule is not the usual one of its port, the text of the request names the
+ * protocol. */
 static void test_spoken(void **state)
 {
 	static const struct {
@@ -63,7 +64,7 @@ static void test_spoken(void **state)
 		assert_int_equal(p->n_egress, 0);
 		ssb_plan_free(p);
 	}
-	/* --withhold with a host and port removes the request whatever its protocol is. */
+	/* --withhold with HOST:PORT removes the request, whatever its protocol is. */
 	struct ssb_plan *p = skill(EGRESS("{domain: a.example, ports: [9000], protocol: tls}"),
 	                           FLAGS({ SSB_OPT_WITHHOLD, "connect to a.example:9000" }));
 	assert_int_equal(p->n_egress, 0);
@@ -93,7 +94,8 @@ static void test_literals(void **state)
 	policy(NULL);
 }
 
-/* --net for one port of an address permits neither its other ports nor another protocol. */
+/* If the owner gives --net for one port of an address, requests for its other ports, or for another
+ * protocol, are still refused. */
 static void test_literal_ports(void **state)
 {
 	const struct flag *ssh =
@@ -107,7 +109,7 @@ static void test_literal_ports(void **state)
 	const struct refusal *r = refused(p, "connect to [2001:db8::1]:22,80");
 	assert_non_null(r);
 	assert_non_null(strstr(r->remedy, "--net [2001:db8::1]:80,"));
-	assert_int_equal(p->n_egress, 2); /* the two ports that --net gives */
+	assert_int_equal(p->n_egress, 2); /* the two ports of --net */
 	ssb_plan_free(p);
 	p = skill(EGRESS("{domain: '2001:db8::1', ports: [22, 80]}"), NULL);
 	/* one refusal for each port, each with its own remedy */
@@ -149,7 +151,8 @@ static void test_ranges(void **state)
 	assert_string_equal(p->egress[2].domain.s, "192.0.2.99");
 	ssb_plan_free(p);
 	policy(NULL);
-	/* A range in --net permits each address and range inside it, but only on its port. */
+	/* A range in --net permits requests for addresses and ranges inside of it, but only on the
+	 * port of --net. */
 	p = skill(EGRESS("{domain: 192.0.2.16/28, ports: [80]}, {domain: 192.0.2.5, ports: [80]}"),
 	          FLAGS({ SSB_OPT_NET, "192.0.2.0/24:80" }));
 	assert_int_equal(p->n_refusals, 0);
@@ -220,7 +223,7 @@ static void test_allow_private(void **state)
 	static const char *const WANT[] = { "10.0.0.0/8", "127.0.0.1/32", "192.168.1.0/24",
 		                            "fd00::/8" };
 
-	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* each range is listed once */
+	assert_int_equal(p->allow_private.n, ARRAY_LEN(WANT)); /* equal ranges are listed once */
 	for (size_t i = 0; i < ARRAY_LEN(WANT); i++) {
 		assert_string_equal(p->allow_private.v[i], WANT[i]);
 	}
@@ -418,7 +421,7 @@ static void test_bundles(void **state)
 	p = command(FLAGS({ SSB_OPT_NET, "a.example" }), "true");
 	assert_non_null(env(p, "SSL_CERT_FILE"));
 	ssb_plan_free(p);
-	p = skill(NOTHING, NULL); /* without egress, no certificate bundle is passed */
+	p = skill(NOTHING, NULL); /* a skill without egress gets no certificate bundle */
 	assert_null(env(p, "SSL_CERT_FILE"));
 	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
 	assert_null(granted(p, at("other/ca.pem")));
@@ -428,11 +431,11 @@ static void test_bundles(void **state)
 static void test_system_bundle(void **state)
 {
 	policy(NULL);
-	bundles("/usr/bin/env", ""); /* every sandbox has this file, so it needs no grant */
+	bundles("/usr/bin/env", ""); /* every sandbox shows this file, so it needs no grant */
 	struct ssb_plan *p = skill(ONE_HOST, NULL);
 	assert_non_null(env(p, "SSL_CERT_FILE"));
 	assert_null(env(p, "NODE_EXTRA_CA_CERTS"));
-	assert_int_equal(p->n_grants, 1); /* only the grant of the skill itself */
+	assert_int_equal(p->n_grants, 1); /* only the grant of the skill's own files */
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 }
@@ -479,7 +482,7 @@ static void test_bundles_and_the_owner(void **state)
 	assert_null(env(p, "SSL_CERT_FILE"));
 	assert_null(granted(p, at("other/ca.pem")));
 	ssb_plan_free(p);
-	/* If the file is inside a granted directory, it gets no grant of its own. */
+	/* If the file is in a directory that is granted anyway, it gets no separate grant. */
 	policy(NULL);
 	p = skill(ONE_HOST, FLAGS({ SSB_OPT_READ, at("other") }));
 	assert_int_equal(p->n_grants, 2);

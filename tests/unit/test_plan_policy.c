@@ -34,7 +34,7 @@ static void test_limits(void **state)
 	        skill(NOTHING "resources: {memory_mb: 200, max_processes: 10}\n", NULL);
 
 	assert_int_equal(p->res.memory_mb, 100);
-	/* the policy's limit is a maximum: a smaller request stays as it is */
+	/* the policy's limit is a maximum: a smaller request is not raised */
 	assert_int_equal(p->res.max_processes, 10);
 	assert_true(warned(p, "memory_mb"));
 	assert_false(warned(p, "max_processes"));
@@ -48,8 +48,8 @@ static void test_limits(void **state)
 	ssb_plan_free(p);
 }
 
-/* A limit above the default is a request that can be declined. No limit exceeds the resources of
- * the machine. */
+/* If a manifest asks for a limit above the default, this is a request that the owner can decline. A
+ * granted limit is never larger than the resources of the machine. */
 static void test_limits_are_asked(void **state)
 {
 	static const char BIG[] = NOTHING "resources: {memory_mb: 1048576, max_disk_mb: 1048576, "
@@ -59,7 +59,7 @@ static void test_limits_are_asked(void **state)
 	policy(NULL);
 	assert_int_equal(sysinfo(&machine), 0);
 	uint64_t mib = (uint64_t)machine.totalram * machine.mem_unit >> 20;
-	assert_true(mib < 1048576); /* otherwise this test proves nothing */
+	assert_true(mib < 1048576); /* the request must be more than the machine has */
 	struct ssb_plan *p = skill(BIG, NULL);
 	assert_int_equal(p->requested.n, 3);
 	assert_true(asked(p, "limit memory_mb 1048576") && asked(p, "limit max_disk_mb 1048576") &&
@@ -84,7 +84,7 @@ static void test_limits_are_asked(void **state)
 	assert_int_equal(p->warnings.n, 0);
 	ssb_plan_free(p);
 
-	/* Network limits are requests, too, if the skill has network access. */
+	/* If the skill has network access, its limits for the network are requests, too. */
 	p = skill("permissions: {network: {egress: [{domain: a.example}], max_bytes_out: "
 	          "2147483648}}\n",
 	          NULL);
@@ -142,8 +142,8 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 	policy("grants: {read: [~/.ssh]}\nalways: {read: [~/notes]}\n");
 
-	/* A policy grant gives only what the manifest requests, and a read grant gives no write
-	 * access. */
+	/* The policy file allows to read ~/.ssh. A request to write it is refused, and without a
+	 * request for ~/.ssh it is not granted. */
 	p = skill(FILES("write: [~/.ssh]"), NULL);
 	assert_non_null(refused(p, "write ~/.ssh"));
 	ssb_plan_free(p);
@@ -153,8 +153,9 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 }
 
-/* A policy entry that is a symlink, or lies behind one, grants nothing at its target. A deny entry
- * covers the link and its target. */
+/* If the path of a grant in the policy file is a symlink or contains one, the symlink's target is
+ * not granted. If the path of a deny entry is a symlink, both the symlink and its target are
+ * denied. */
 static void test_policy_symlinks(void **state)
 {
 	static const char *const ENTRIES[] = { "~/notes/shared", "~/notes/shared/keys",
@@ -173,7 +174,7 @@ static void test_policy_symlinks(void **state)
 		assert_non_null(refused(p, "read ~/.ssh"));
 		ssb_plan_free(p);
 	}
-	/* A deny entry with a symlink denies the name of the link and its target. */
+	/* A deny entry with a symlink denies the symlink's own path and its target. */
 	policy("deny: {read: [~/notes/shared, ~/by/proj]}\ngrants: {read: [~/.ssh]}\n");
 	p = skill(FILES("read: [~/.ssh, ~/proj, ~/notes, ~/notes/shared]"), NULL);
 	assert_int_equal(p->n_refusals, 4);
@@ -181,8 +182,8 @@ static void test_policy_symlinks(void **state)
 	assert_non_null(strstr(refused(p, "read ~/proj")->why, "denied"));
 	assert_non_null(strstr(refused(p, "read ~/notes")->why, "denied"));
 	ssb_plan_free(p);
-	/* The controls: the real path of the directory, and a path that begins with the value of
-	 * HOME, which is a symlink. */
+	/* The controls: these grants work: the real path of the directory, and a path that begins
+	 * with the value of HOME, although HOME is a symlink. */
 	char by[128];
 	char *const before = environment[0];
 	snprintf(by, sizeof(by), "HOME=%s", at("u/by"));

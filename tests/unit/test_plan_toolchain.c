@@ -1,4 +1,5 @@
-/* test_plan_toolchain.c - the directories of the programs that run, in a plan. */
+/* test_plan_toolchain.c - toolchains in a plan: the directories of programs (such as an interpreter
+ * in the home) that a run needs. */
 #include "plan_world.h"
 
 static struct ssb_plan *skill_by(const char *entry, const struct flag *flags)
@@ -20,12 +21,12 @@ static size_t count_toolchain(const struct ssb_plan *p)
 	return n;
 }
 
-/* A skill that chooses an unusual program as its entry point gets no toolchain grant for that
- * program's directory. */
+/* If a skill names an unusual program as its entry point, the program's directory is not granted as
+ * a toolchain. */
 static void test_toolchain_of_a_skill(void **state)
 {
 	static const struct {
-		const char *entry; /* a name with a slash is a path in the test's directory */
+		const char *entry; /* the entry point; with a slash: a path beneath `top` */
 		bool granted;
 	} ROWS[] = {
 		{ "tools/bin/snake", false }, { "tools/bin/python3", false }, { "snake", false },
@@ -55,14 +56,15 @@ static void test_toolchain_of_a_skill(void **state)
 		assert_int_equal(asked(p, item), ROWS[i].granted);
 		assert_int_equal(warned(p, "--read"), !ROWS[i].granted);
 		ssb_plan_free(p);
-		/* With a bare command, the owner chose the program, so the directory is granted. */
+		/* If the owner runs the program as a command, without a skill, its directory is
+		 * granted. */
 		p = command(FLAGS({ SSB_OPT_TOOLCHAIN, "default" }), entry);
 		assert_int_equal(count_toolchain(p), 1);
 		assert_false(asked(p, item));
 		ssb_plan_free(p);
 	}
-	/* Without a toolchain grant, the skill still requests the directory, unless the owner's
-	 * policy turns toolchains off. */
+	/* If the directory is not granted as a toolchain, it is a request of the skill, unless the
+	 * owner's policy turns toolchains off. */
 	struct ssb_plan *off = skill_by("python3", NULL);
 	assert_int_equal(count_toolchain(off), 0);
 	assert_true(asked(off, item) && warned(off, "--toolchain auto"));
@@ -119,8 +121,8 @@ static void test_toolchain(void **state)
 	assert_true(p->toolchain_auto);
 	ssb_plan_free(p);
 
-	/* A program that lies directly in the home directory does not cause a grant of the home
-	 * directory. */
+	/* If a program lies directly in the home, its directory, the whole home, must not be
+	 * granted. */
 	policy(NULL);
 	snprintf(path, sizeof(path), "PATH=%s", home);
 	write_file(at("u/snake"), "\177ELF", 0755);

@@ -1,4 +1,4 @@
-/* test_present.c - which of the protected names can exist in a directory. */
+/* test_present.c - a quick look at a directory: which of the protected names may be in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static void in_another_case(void **state)
 	make(".ENVRC");
 	assert_true(has(".envrc", false));
 	assert_int_equal(count(false), 1);
-	make(".hu\xc5\xbfky"); /* U+017F, the long s, which folds to "s" */
+	make(".hu\xc5\xbfky"); /* U+017F, the long s: some file systems treat it as "s" */
 	assert_true(has(".husky", false));
 	assert_int_equal(count(false), PROTECTED_COUNT);
 }
@@ -106,7 +106,7 @@ static void too_many_names(void **state)
 	assert_int_equal(count(false), 0);
 	make("one-more");
 	assert_int_equal(count(false), PROTECTED_COUNT);
-	/* In a git directory, only the protected names below .git count. */
+	/* In a git directory, only the protected names that begin with ".git/" matter. */
 	assert_true(has(".git/hooks", true));
 	assert_false(has(".envrc", true));
 }
@@ -124,8 +124,8 @@ static void closed(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
-/* A directory with more entries than one getdents64() returns: each entry comes once, without "."
- * and "..". */
+/* The directory has more entries than one getdents64() returns: each entry is returned once, and
+ * "." and ".." are not. */
 static void every_entry(void **state)
 {
 	enum { COUNT = 1000 };

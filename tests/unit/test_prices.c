@@ -33,7 +33,7 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/* Loads the prices with `text` as the owner's price file; NULL: without that file. */
+/* Loads the prices. `text` is the content of the owner's price file; NULL: the owner has none. */
 static int load(const char *text, struct prices *p, struct ssb_error *err)
 {
 	struct owner o = { .uid = getuid(), .config_dir = dir };
@@ -127,12 +127,12 @@ static void rounding(void **state)
 	auto_prices p = good("models: {m: {in: 0.000001, out: 2.5}}");
 
 	assert_int_equal(cost(&p, "m", 0, 0), 0);
-	assert_int_equal(cost(&p, "m", 1, 0), 1); /* never rounded down to 0 */
+	assert_int_equal(cost(&p, "m", 1, 0), 1); /* rounded up, never down to 0 */
 	assert_int_equal(cost(&p, "m", 1000000, 0), 1);
 	assert_int_equal(cost(&p, "m", 1000001, 0), 2);
 	assert_int_equal(cost(&p, "m", 0, 1), 3);
 	assert_int_equal(cost(&p, "m", 0, 2), 5);
-	assert_int_equal(cost(&p, "m", 500000, 1), 3); /* the sum is rounded once, not each part */
+	assert_int_equal(cost(&p, "m", 500000, 1), 3); /* only the sum is rounded */
 	assert_int_equal(cost(&p, "gpt-4o", 1234, 567), 3085 + 5670);
 }
 

@@ -1,5 +1,5 @@
-/* test_probe.c - unit tests of src/os/probe. The test finds each answer in another way, too, so a
- * probe that always answers yes (or no) fails. */
+/* test_probe.c - unit tests of src/os/probe. The test finds out each answer in another way, too. So
+ * it notices a probe that always answers yes, or always no. */
 #include "unit.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void test_parse_release(void **state)
 		unsigned major = 77;
 		unsigned minor = 77;
 		assert_int_equal(probe_parse_release(CASES[i].text, &major, &minor), CASES[i].r);
-		assert_int_equal(major, CASES[i].major); /* an output is not changed on failure */
+		assert_int_equal(major, CASES[i].major); /* a failure must not change the outputs */
 		assert_int_equal(minor, CASES[i].minor);
 	}
 }
@@ -106,7 +106,7 @@ static void test_probing_changes_nothing_here(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(NS); i++) {
 		assert_int_equal(before[i], own_namespace(NS[i]));
 	}
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child left behind */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child process is left */
 	assert_int_equal(errno, ECHILD);
 }
 
@@ -178,7 +178,7 @@ static void test_idmap_needs_root_and_a_path(void **state)
 	int missing = probe_idmap("/nonexistent-path-of-the-test");
 	if (geteuid() == 0) {
 		assert_int_equal(missing, ENOENT);
-		assert_int_equal(probe_idmap("/proc"), EINVAL); /* procfs cannot be mapped */
+		assert_int_equal(probe_idmap("/proc"), EINVAL); /* procfs cannot be idmapped */
 	} else {
 		assert_int_equal(missing, EPERM);
 	}
@@ -231,7 +231,7 @@ static void test_groups_of_a_member(void **state)
 	char line[64] = "";
 
 	if (geteuid() != 0) {
-		return; /* cannot change groups; the run as root covers it */
+		return; /* a user cannot change groups; root's run tests this */
 	}
 	auto_file f = fopen("/etc/group", "re");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL &&

@@ -34,7 +34,7 @@ static char *propose(const char *base, const struct needs *s)
 	return buf_steal(&out);
 }
 
-/* Counts the needs that `m` does not cover; dangerous needs are not counted. */
+/* Returns the number of needs that the manifest `m` does not cover, without dangerous needs. */
 static size_t open_needs(const struct manifest *m, const struct needs *s)
 {
 	size_t *v = NULL;
@@ -63,7 +63,8 @@ static void drop(struct mtext_list *l, size_t at, const struct manifest *m, cons
 	l->v[l->n++] = last;
 }
 
-/* `text` covers all needs, and if any of its lines is removed, at least one need is not covered. */
+/* Checks that the manifest `text` covers all needs, and no longer does if any one of its requests
+ * is removed. */
 static void check_minimal(const char *text, const struct needs *s)
 {
 	struct manifest *m = parse(text);
@@ -142,7 +143,7 @@ static void siblings(void **state)
 	} CASES[] = {
 		{ "~/notes", 7, NEED_READ, 7 },   { "~/notes", 8, NEED_READ, 1 },
 		{ "~/notes", 9, NEED_WRITE, 1 },  { "~", 12, NEED_READ, 12 },
-		{ "~/.config", 9, NEED_READ, 9 }, /* has other programs' secrets, too */
+		{ "~/.config", 9, NEED_READ, 9 }, /* other programs have secrets in it */
 		{ "/etc", 9, NEED_READ, 9 },      { "/home", 9, NEED_READ, 9 },
 		{ "/opt/x", 9, NEED_READ, 1 },    { "/opt/x", 9, NEED_WRITE, 9 },
 		{ "/tmp", 9, NEED_READ, 9 },      { "", 9, NEED_READ, 9 },
@@ -169,8 +170,8 @@ static void siblings(void **state)
 	}
 }
 
-/* First ~/d/a has enough files to be proposed as a directory, then ~/d. Only ~/d is proposed, as it
- * contains ~/d/a. */
+/* Both ~/d/a and ~/d have enough used files to be proposed as a directory. Only ~/d is proposed,
+ * because it contains ~/d/a. */
 static void siblings_in_siblings(void **state)
 {
 	struct needs s = { 0 };
@@ -189,7 +190,8 @@ static void siblings_in_siblings(void **state)
 	needs_done(&s);
 }
 
-/* A wider profile is proposed for a system call, unless that call is dangerous. */
+/* If a system call needs a wider profile, this profile is proposed, unless the need is
+ * dangerous. */
 static void profiles(void **state)
 {
 	for (int danger = 0; danger < 2; danger++) {
@@ -223,7 +225,7 @@ static void in_vain(void **state)
 		{ 8, 1, true, NEED_READ, "~/d " },
 		{ 8, 0, false, NEED_READ,
 		  "~/d/t0 ~/d/t1 ~/d/t2 ~/d/t3 ~/d/t4 ~/d/t5 ~/d/t6 ~/d/t7 " },
-		/* a missing file that was written gets a line: the skill creates it */
+		/* a missing file that the skill writes gets a line, because the skill creates it */
 		{ 1, 2, true, NEED_WRITE, "~/d/m0 ~/d/m1 ~/d/t0 " },
 	};
 
@@ -294,7 +296,7 @@ static void the_base_is_kept(void **state)
 	assert_int_equal(m->read.n, 2); /* "/home/u/notes" covers "~/notes/a" */
 	assert_int_equal(m->n_egress, 4);
 	assert_string_equal(m->egress[1].domain.s, "z.example");
-	assert_int_equal(m->egress[1].n_ports, 1); /* the line of the author is unchanged */
+	assert_int_equal(m->egress[1].n_ports, 1); /* the author's line stays as it was */
 	assert_int_equal(m->resources.memory_mb, 9);
 	assert_string_equal(m->args.v[0].s, "a");
 	manifest_free(m);
@@ -349,7 +351,8 @@ static void one_need_counts_up(void **state)
 	needs_done(&s);
 }
 
-/* If a decoy was sent to a host once, the host stays dangerous, whatever the order of the needs. */
+/* If the skill once sent a decoy to a host, the host is dangerous, in whichever order the needs are
+ * added. */
 static void a_thief_stays_one(void **state)
 {
 	struct need fine = { .kind = NEED_NETWORK, .value = (char *)(uintptr_t) "a.example" };

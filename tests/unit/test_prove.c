@@ -1,7 +1,7 @@
-/* test_prove.c - unit tests of how ssb_prove() judges its attacks. The payload runs in fake
- * sandboxes: a plain fork (no attack may then count as blocked), a process that cannot fork,
- * and a process that dies. The linker replaces sandbox_run_payload() with our own; the real one is
- * tested end to end. */
+/* test_prove.c - unit tests of how ssb_prove() judges its attacks. The attacks run in fake
+ * sandboxes: a plain child process (where no attack may count as blocked), a process that cannot
+ * fork, and a process that dies. The linker replaces sandbox_run_payload() by the test's own;
+ * tests/e2e test the real one. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -58,7 +58,7 @@ static _Noreturn void fake_sandbox(sandbox_payload payload, void *arg, int fd)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (fake == FAKE_NO_FORK) {
 		if (geteuid() == 0 && setresuid(65533, 65533, 65533) != 0) {
-			_exit(1); /* the limit does not bind root */
+			_exit(1); /* RLIMIT_NPROC has no effect on root */
 		}
 		(void)setrlimit(RLIMIT_NPROC, &none);
 	}
@@ -134,7 +134,7 @@ static size_t entries(const char *dir)
 	return n;
 }
 
-/* No machine blocks these attacks by itself, so without a sandbox all of them must succeed. */
+/* Attacks that succeed on every machine if there is no sandbox. */
 static const char *const LEAK_EVERYWHERE[] = {
 	"env",    "file",       "file-write",  "suid-chmod", "suid-create", "suid-mknod",
 	"fd-low", "fd-any",     "device-node", "open-tree",  "tiocsti",     "tiocsti-64",
@@ -190,8 +190,8 @@ static void test_no_sandbox_is_all_leaks(void **state)
 	free(probes);
 }
 
-/* The plan has no skill and no read grants: attacks on these cannot be tried and must not count as
- * blocked. */
+/* The plan has neither a skill nor a read grant. So attacks on a skill or on a read grant cannot be
+ * tried, and must not count as blocked. */
 static void test_void_is_never_held(void **state)
 {
 	struct ssb_probe *probes = NULL;
@@ -282,7 +282,7 @@ static void test_granted(void **state)
 
 	assert_true(prove_granted(&plan, "/srv/data"));
 	assert_true(prove_granted(&plan, "/srv/data/x"));
-	assert_true(prove_granted(&plan, "/srv")); /* a grant below it counts */
+	assert_true(prove_granted(&plan, "/srv")); /* there is a grant beneath it */
 	assert_false(prove_granted(&plan, "/srv/database"));
 	assert_false(prove_granted(&plan, "/etc"));
 	assert_true(prove_granted_write(&plan, "/srv/out/x"));

@@ -55,7 +55,7 @@ static const struct {
 	uint32_t rule;
 	const char *name;
 	uint16_t port;
-	int use; /* index of the proxy; -1: direct */
+	int use; /* index in plan.upstream; -1: connect directly */
 } USES[] = {
 	{ NULL, NAME, "api.corp.test", 443, UPSTREAM_OTHER },
 	{ NULL, NAME, "api.corp.test", 22, UPSTREAM_OTHER },
@@ -84,7 +84,7 @@ static const struct {
 	{ "10.0.0.0/8", PRIVATE, "10.1.2.3", 443, -1 },
 	{ "10.2.0.0/16", PRIVATE, "10.1.2.3", 443, UPSTREAM_OTHER },
 	{ "0.0.0.0/0", NAME, "api.corp.test", 443,
-	  UPSTREAM_OTHER }, /* a name does not match a range: its address is unknown */
+	  UPSTREAM_OTHER }, /* a range does not match a name, because its address is not known */
 	{ "2600::/16", PUBLIC6, "2600::1", 443, -1 },
 	{ "192.31.196.8/29", RANGE, "192.31.196.9", 443, -1 },
 	{ "192.31.196.8/29", RANGE, "192.31.196.99", 443, UPSTREAM_OTHER },
@@ -111,22 +111,22 @@ static void which_proxy(void **state)
 	assert_non_null(proxy_for(&plan, &q));
 	plan.udp_direct = false;
 	plan.upstream[UPSTREAM_OTHER] = (struct upstream){ 0 };
-	assert_null(proxy_for(&plan, &q)); /* only plain HTTP has a proxy */
+	assert_null(proxy_for(&plan, &q)); /* the only proxy left is for plain HTTP, on port 80 */
 	q.port = 80;
 	assert_non_null(proxy_for(&plan, &q));
 }
 
-/* ---- the test's own proxy ------------------------------------------------ */
+/* ---- a proxy for the tests ----------------------------------------------- */
 
 static struct {
 	const char *answer;
 	size_t len;
-	size_t cut;        /* bytes in one write */
+	size_t cut;        /* bytes of the answer in one write */
 	int pause_ms;      /* pause between the writes */
-	unsigned limit_ms; /* time limit of the dial; 0: 20 s */
+	unsigned limit_ms; /* time limit for dialling; 0: 20 s */
 	bool end;          /* the proxy closes the connection after its answer */
 	char heard[4096];
-	char after[64]; /* bytes that arrive after the request */
+	char after[64]; /* bytes that came after the request */
 } script;
 
 static void *serve(void *arg)
@@ -261,7 +261,7 @@ static void longest_name(void **state)
 	static char secret[685];
 	struct upstream u = { .host = PLAIN.host, .port = OPEN, .credentials = secret };
 
-	memset(secret, 'A', sizeof(secret) - 1); /* as long as MAX_PROXY_USER allows */
+	memset(secret, 'A', sizeof(secret) - 1); /* of the maximum length */
 	memset(name, 'a', sizeof(name) - 1);
 	for (size_t i = 60; i < 240; i += 60) {
 		name[i] = '.';
@@ -332,8 +332,8 @@ static void answers(void **state)
 	script.end = false;
 }
 
-/* Answers whose head never ends, in large and in tiny pieces: the dial fails at the size limit or
- * at the time limit. */
+/* The head of the proxy's answer never ends. If it comes in large pieces, dialling fails at the
+ * limit of size; if in tiny pieces, at the limit of time. */
 static void hostile(void **state)
 {
 	static char flood[CONNECT_REPLY_MAX * 8];
@@ -358,7 +358,7 @@ static void silence(void **state)
 {
 	struct outcome o = dial_with(&PLAIN, request(NAME, "api.corp.test", 443), 300);
 
-	/* the connection is in the backlog of open4, but not accepted */
+	/* the dialler's connection is still in the backlog of open4 */
 	assert_int_equal(o.reply.result, DIAL_TIMEOUT);
 	assert_true(o.took_ms >= 290 && o.took_ms < 10000);
 	auto_fd stale = accept4(world.open4, NULL, NULL, SOCK_CLOEXEC);

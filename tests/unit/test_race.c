@@ -74,8 +74,8 @@ static bool arrives(int listener, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* race_at_once() returns an fd only if the first attempt succeeds at once. race_finish() continues
- * that attempt; it does not begin another one. */
+/* race_at_once() returns an fd only if the first connect() succeeds at once. Otherwise
+ * race_finish() continues that connect(), and does not begin it again. */
 static void at_once(void **state)
 {
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
@@ -96,7 +96,8 @@ static void at_once(void **state)
 	assert_int_equal(race_finish(&r, race_now_us() + 5000000, &tried), -1);
 	assert_int_equal(errno, ECONNREFUSED);
 
-	/* the second attempt starts RACE_STAGGER_MS after the first, also after race_at_once() */
+	/* the second connect() starts RACE_STAGGER_MS after the first, even if the first was
+	 * started by race_at_once() */
 	int64_t from = race_now_us();
 	race_init(&r, hanging, 2, FULL, SOCK_STREAM);
 	assert_int_equal(race_at_once(&r), -1);
@@ -113,8 +114,8 @@ static void at_once(void **state)
 	assert_int_equal(next_fd(), lowest);
 }
 
-/* An aimed socket sends nothing until the caller fires it with an empty send(). Then it sends a
- * plain SYN. */
+/* A socket of race_aim() sends nothing until the caller fires it by an empty send(). Then it sends
+ * a SYN without data. */
 static void aimed(void **state)
 {
 	auto_fd listener = world_listen(2, SOCK_STREAM, FULL);
@@ -131,7 +132,7 @@ static void aimed(void **state)
 		auto_fd fd = race_aim(&r, false);
 		assert_true(fd >= 0 && !arrives(listener, 50));
 		if (fired == 0) {
-			continue; /* the socket is closed before it is fired: nothing arrives */
+			continue; /* closed without being fired: nothing arrives */
 		}
 		/* An address in sendto() has no effect: the target is fixed. */
 		ssize_t n = sendto(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
@@ -163,7 +164,7 @@ static void aimed_to_speak(void **state)
 		assert_int_equal(send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
 		int64_t from = race_now_us();
 		bool early = arrives(listener, 5);
-		/* If the connection comes early, this test was suspended meanwhile. */
+		/* The connection may come early only if this test was suspended. */
 		assert_true(!early || race_now_us() - from > 30000);
 		if (spoken == 1) {
 			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);

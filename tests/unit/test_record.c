@@ -111,8 +111,8 @@ static void fake_clock(struct timespec *ret_wall, uint64_t *ret_mono_us)
 
 static void test_clock_steps_back(void **state)
 {
-	/* { wall clock, monotonic clock }. A monotonic clock does not go back, but the record does
-	 * not rely on that. */
+	/* { wall clock, monotonic clock }. In one row the monotonic clock goes back, because the
+	 * record must not rely on the clock. */
 	static const int64_t steps[][2] = {
 		{ 1794747600, 5000 }, { 1794747601, 6000 }, { 1794744000, 7000 },   { 0, 7000 },
 		{ -5, 6500 },         { 951782399, 9000 },  { 253402300800, 9001 },
@@ -143,8 +143,8 @@ static void test_line_cap(void **state)
 
 	memset(text, 'x', sizeof(text));
 	assert_true(put(&r, "", 0));
-	/* The bytes of a line without its message. The clock is fixed, so `mono` always has the
-	 * same number of digits. */
+	/* `around` is the length of a line without its message. From here on the clock stands
+	 * still, so `mono` always has the same number of digits. */
 	r.clock = fake_clock;
 	fake_mono = r.begun_us + 7;
 	size_t around = r.bytes;
@@ -180,11 +180,13 @@ static void test_file_full(void **state)
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 		assert_int_equal(failed, -1);
 		assert_int_equal(r.failure.sys_errno, EFBIG);
-		/* There is room again, but after a failed write no line may follow. */
+		/* The file could grow again, but after a failed write no more lines may be
+		 * written. */
 		(void)put(&r, "later", 5);
 		assert_int_equal(record_flush(&r), -1);
 		assert_int_equal(record_sync(&r), -1);
-		/* The first line may differ by a byte: the number of digits in `mono` varies. */
+		/* The first line may be a byte shorter or longer, because `mono` may have another
+		 * number of digits in it. */
 		check_record((int)((room + 4) / line), "True");
 	}
 }

@@ -23,8 +23,8 @@ static void test_where_links_lead(void **state)
 	bool there;
 
 	dirs("a/b");
-	/* A chain as long as the kernel allows is followed. All of its links are protected, and so
-	 * are the links that its last target passes. */
+	/* A chain of as many symlinks as the kernel allows is followed. All of its symlinks are
+	 * protected, and so are the symlinks in the path of its last target. */
 	assert_int_equal(symlink("../a", in("w/a/x")), 0);
 	chain(39, "a/./x/../a/b/");
 	auto_free char *real = links_follow(&links, &plan, in("w/l0"), false, &there);
@@ -37,12 +37,12 @@ static void test_where_links_lead(void **state)
 	assert_string_equal(links.v[40].path, "a");
 	assert_false(links.v[40].read_only);
 	links_done(&links);
-	/* A chain that is longer by one is cut. */
+	/* A chain with one symlink more is not followed to its end. */
 	chain(40, "a/./x/../a/b/");
 	auto_free char *cut = links_follow(&links, &plan, in("w/l0"), false, &there);
 	assert_false(there);
 	assert_string_equal(cut, in("w/a/x"));
-	/* A path is followed to its last part that exists, and never above the root directory. */
+	/* A path is followed as far as its parts exist, and never above the root directory. */
 	auto_free char *gone = links_follow(&links, &plan, in("w/a/gone/../b"), false, &there);
 	assert_false(there);
 	assert_string_equal(gone, in("w/a/gone"));
@@ -66,8 +66,8 @@ static void test_links_held(void **state)
 		assert_int_equal(links.n, i < MAX_HELD ? i + 1 : MAX_HELD);
 	}
 	assert_int_equal(errno, E2BIG);
-	/* A link that is already in the list is not added again. A link outside the grant needs no
-	 * protection. */
+	/* A symlink that is already in the list is not added again. A symlink outside of the grant
+	 * needs no protection. */
 	assert_int_equal(symlink("w", in("out")), 0);
 	auto_free char *again = links_follow(&links, &plan, in("w/n0"), false, &there);
 	auto_free char *out = links_follow(&links, &plan, in("out"), false, &there);
@@ -124,14 +124,14 @@ static void test_what_settings_name(void **state)
 	file("more", "[include]\npath = more\npath = /etc/passwd\npath = w/deep\npath = deep\n");
 	search();
 	assert_int_equal(prepared.warnings.n, 0);
-	/* Relative paths are resolved from each work tree and from the git directory, as far as
-	 * they exist. */
+	/* A relative path in the settings counts for each work tree and for the git directory, if
+	 * it exists there. */
 	assert_true(names("main/a", true) && names("wt/a", true) && names("main/.git/a", true));
 	assert_true(names("a/x", true) && names("main/a", true));
 	assert_true(names("more", false) && names("w", false) && names("deep", false));
 	assert_true(names("main/.git/worktrees/wt/own", false));
-	/* Settings of the owner apply to every work tree; files that they include are found,
-	 * too. */
+	/* The owner's settings (~/.gitconfig) apply to every work tree. Files that they include are
+	 * read, too. */
 	write_file(in(".gitconfig"), "[core]\nhooksPath = h\n[include]\npath = w/work\n", 0644);
 	search();
 	assert_true(names("work", false) && names("main/h", true) && names("wt/h", true));
@@ -157,8 +157,8 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(names("h", true) && prepared.warnings.n == 1);
 	assert_non_null(strstr(prepared.warnings.v[0], "settings in it are too long"));
-	/* The repository has two config files itself. The files of the owner and the machine are
-	 * counted separately. */
+	/* "- 2": the repository has two files of settings itself. The files of the owner and of the
+	 * machine have a separate limit. */
 	at = (size_t)snprintf(text, sizeof(text), "[include]\n");
 	for (int i = 0; i <= MAX_REPO_CONFIGS - 2; i++) {
 		file(".git/config", text);
@@ -185,8 +185,8 @@ static void test_settings_at_their_bounds(void **state)
 	search();
 	assert_true(prepared.warnings.n == 1 && found->n_named == MAX_NAMED);
 	assert_non_null(strstr(prepared.warnings.v[0], "name too many places"));
-	/* Now the hook directories are outside the grant: the same number, and one more. A missing
-	 * directory does not count. */
+	/* The limit applies to hook directories outside of the grant, too: MAX_NAMED of them, and
+	 * one more. A directory that does not exist does not count. */
 	at = (size_t)snprintf(text, sizeof(text), "[core]\nhooksPath = %s\n", in("missing"));
 	for (int i = 0; i <= MAX_NAMED; i++) {
 		char name[16];

@@ -48,10 +48,11 @@ static void test_only_writable_directories(void **state)
 
 static void test_what_is_a_repository(void **state)
 {
-	/* the top of the grant is protected anyway, and a .git inside a .git is not a repository */
+	/* not found: the .git at the top of the grant, which is protected anyway, and a .git inside
+	 * of a .git */
 	dirs(".git/a/.git");
 	dirs("b/c/.git");
-	dirs("b/c/d/.git"); /* a repository in another one */
+	dirs("b/c/d/.git"); /* a repository inside of another one */
 	dirs("plain/git");
 	dirs("plain/.gitx");
 	dirs("linked");
@@ -112,8 +113,8 @@ static void test_git_files(void **state)
 	/* The bare repository is found through its worktree, whose .git file names it. */
 	assert_true(has("wt2", false) && has("bare.git/worktrees/wt2", true));
 	assert_true(has("bare.git", true));
-	/* A git directory inside a protected one gets no entry of its own: it is already
-	 * read-only. */
+	/* A git directory inside of a protected git directory needs no separate entry: it is
+	 * read-only anyway. */
 	assert_true(has("sub", false) && !has(".git/modules/sub", true));
 	assert_false(has("main/.git", true));
 }
@@ -156,15 +157,15 @@ static void test_pointers_that_lead_nowhere(void **state)
 	search_stops("loop", ELOOP);
 }
 
-/* A git settings file, or a file that leads to one, exists but cannot be read: the run must not
- * start. */
+/* If a file of git settings, or a file that leads to one (.git, commondir), exists but cannot be
+ * read, the run must not start. */
 static void test_what_cannot_be_read(void **state)
 {
 	static const char *const FILES[] = { "r/.git/config", "r/.git/commondir", "wt/.git", "more",
 		                             "r/.git/config.worktree" };
 	char path[64];
 
-	(void)signal(SIGIO, SIG_IGN); /* sent when another process opens the leased file */
+	(void)signal(SIGIO, SIG_IGN); /* SIGIO: another process opens the leased file */
 	dirs("r/.git");
 	dirs("wt");
 	file("r/.git/config", "[include]\npath = ../../more\n");
@@ -254,7 +255,8 @@ static void test_number(void **state)
 	assert_too_many(MAX_REPOS);
 }
 
-/* Each repository needs 34 fds, and so does the grant itself; the rest of a run needs 129. */
+/* Each repository needs 34 fds, and so does the grant itself; everything else in a run needs 129
+ * fds. */
 static void test_number_by_open_files(void **state)
 {
 	char path[64];
@@ -275,7 +277,7 @@ static void test_number_by_open_files(void **state)
 
 static clockid_t going; /* this clock advances by 20 ms at each reading */
 static long lost_ms;
-static unsigned looks; /* number of readings of the CPU clock */
+static unsigned looks; /* how often the CPU clock was read */
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
@@ -285,7 +287,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	int rc = __real_clock_gettime(id, ret);
 
 	looks += id == CLOCK_THREAD_CPUTIME_ID;
-	/* CPU time cannot pass without real time, so CLOCK_MONOTONIC advances with it. */
+	/* If the CPU clock is advanced, CLOCK_MONOTONIC must be advanced as well. */
 	if ((id == going || (id == CLOCK_MONOTONIC && going == CLOCK_THREAD_CPUTIME_ID)) &&
 	    going != CLOCK_REALTIME) {
 		lost_ms += 20;
@@ -295,8 +297,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	return rc;
 }
 
-/* The limit of the search counts its own CPU time fully, and waiting time (a slow disk) only in
- * part. */
+/* For the time limit of the search, its CPU time counts fully, and the time that it waits (for a
+ * slow disk) only in part. */
 static void test_time(void **state)
 {
 	char path[64];
@@ -307,7 +309,8 @@ static void test_time(void **state)
 	}
 	looks = 0;
 	search();
-	/* the CPU clock is not read for each directory before the limit can be reached */
+	/* the CPU clock must not be read for each directory, but only when so much real time has
+	 * passed that the limit may be reached */
 	assert_true(looks < 30);
 	going = CLOCK_MONOTONIC;
 	search();
@@ -344,8 +347,8 @@ static void crowd(const char *in_dir)
 	}
 }
 
-/* The first run records the owner's repositories. The skill then hides them among more entries than
- * a search reads: they must still be protected. */
+/* The first run records the owner's repositories. Then a skill hides them among more entries than a
+ * search reads. The next run must still protect them. */
 static void test_known_from_before(void **state)
 {
 	dirs("z/y/mine/.git");
@@ -367,8 +370,8 @@ static void test_known_from_before(void **state)
 	assert_false(has("z/y/mine", false)); /* the control: without the record it is not found */
 }
 
-/* The file of known repositories is used only if it belongs to the owner, and only its absolute
- * paths. */
+/* The file with the known repositories is used only if it belongs to the owner. In it, only
+ * absolute paths are used. */
 static void test_known_by_whom(void **state)
 {
 	static const struct {
@@ -407,7 +410,7 @@ static void test_known_by_whom(void **state)
 	assert_int_equal(access(in("elsewhere"), F_OK), -1);
 }
 
-/* If the list is full of paths that no longer exist, they are removed and the repository that was
+/* If this file is full of paths that no longer exist, they are removed, and the repository that was
  * found is stored. */
 static void test_known_are_many(void **state)
 {
@@ -433,8 +436,8 @@ static void test_known_are_many(void **state)
 	free(all);
 }
 
-/* At the limit of entries, directories near the top are searched first, so only distant ones are
- * missing. */
+/* Directories near the top of the grant are searched first. So if the limit of entries is reached,
+ * only deep directories are missing. */
 static void test_entries(void **state)
 {
 	char path[64];
@@ -444,7 +447,7 @@ static void test_entries(void **state)
 	dirs("z/far/.git");
 	auto_fd one = open(in("one"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_true(one >= 0);
-	/* these 6 entries count, too: near, near/.git, many, z, z/far, z/far/.git */
+	/* - 6: near, near/.git, many, z, z/far and z/far/.git count for the limit, too */
 	for (int i = 0; i < MAX_REPO_ENTRIES - 6; i++) {
 		snprintf(path, sizeof(path), "w/many/%d", i);
 		assert_int_equal(link(in("one"), in(path)), 0);
@@ -460,8 +463,8 @@ static void test_entries(void **state)
 	assert_non_null(strstr(prepared.warnings.v[0], "too many files"));
 }
 
-/* Directories of package managers are searched last. If the limit stops the search there, the owner
- * gets no warning. */
+/* Directories of package managers (node_modules) are searched last. If the limit is reached in
+ * them, the owner gets no warning. */
 static void test_packages(void **state)
 {
 	crowd("a/node_modules");
@@ -476,8 +479,8 @@ static void test_packages(void **state)
 	search(); /* now the search can read all of it */
 	assert_true(has("a/node_modules/x", false));
 	assert_int_equal(prepared.warnings.n + prepared.quiet.n, 0);
-	/* Only the exact name node_modules is treated so. If the limit stops the search elsewhere,
-	 * the owner is warned. */
+	/* The name must be exactly node_modules. If the limit is reached in another directory, the
+	 * owner gets a warning. */
 	assert_int_equal(rename(in("w/a/node_modules"), in("w/a/node_modules2")), 0);
 	dirs("a/more");
 	crowd("a/more");
@@ -492,7 +495,7 @@ static bool warned_of_mount(void)
 	       strstr(prepared.warnings.v[0], "is another mount") != NULL;
 }
 
-/* Runs the search in its own mount namespace, with the grant as it is seen there. */
+/* Mounts a directory in the grant, in a new mount namespace, and searches the grant there. */
 static int search_beside_mount(void)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
@@ -533,9 +536,9 @@ static void test_no_descriptors_left(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* The caller owns a directory that is closed to it (mode 0 or 0444), so a skill could open it: the
- * directory is protected as a whole. Root can search it and finds the repository. Tested at the
- * limit and one past it. */
+/* The mode of a directory (0 or 0444) prevents a user's search. The user owns the directory, so a
+ * skill could change the mode: the directory is protected as a whole. Root's search finds the
+ * repository in it. The test has as many such directories as the limit allows, and one more. */
 static void test_closed_directory(void **state)
 {
 	const size_t closed = geteuid() == 0 ? 0 : MAX_HELD;
@@ -543,7 +546,7 @@ static void test_closed_directory(void **state)
 	char name[32];
 
 	dirs("closed/in/.git");
-	/* first not readable, then not searchable */
+	/* first mode 0: cannot be listed; then 0444: cannot be entered */
 	for (mode_t mode = 0; mode <= 0444; mode += 0444) {
 		assert_int_equal(chmod(in("w/closed"), mode), 0);
 		search();

@@ -1,4 +1,5 @@
-/* test_risk.c - the risk of a plan: each reason alone, and the text for combinations. */
+/* test_risk.c - the risk of a plan: each reason for a risk alone, and the text for combinations of
+ * reasons. */
 #include <stdio.h>
 
 #include "unit.h"
@@ -52,8 +53,8 @@ static void of_files(void **state)
 	expect(&(struct ssb_plan){ ONE(written) }, MEDIUM LINE(CHANGES) LINE(READS));
 }
 
-/* If the skill can send what it reads, the reason "it can read files" is replaced by "can leave by
- * the network". */
+/* If the skill can read files and send data, the reason is that the files "can leave by the
+ * network" (FILES), not that "it can read files" (READS). */
 static void of_hosts(void **state)
 {
 	expect(&(struct ssb_plan){ NET }, MEDIUM LINE(HOSTS));
@@ -73,8 +74,8 @@ static void of_walls(void **state)
 	expect(&(struct ssb_plan){ .profile = PROFILE_STRICT, .audit = AUDIT_VIOLATIONS }, LOW);
 }
 
-/* A variable counts if the skill requests it and gets it; a credential counts even before the owner
- * allows it. */
+/* A variable is a reason if the skill requests and gets it. A credential is a reason even before
+ * the owner allows it. */
 static void of_variables(void **state)
 {
 	struct refusal waits = { .what = (char[]){ "environment GITHUB_TOKEN" },

@@ -1,5 +1,5 @@
-/* test_says.c - the requirements that are read from a SKILL.md or a manifest.yaml, in every way to
- * write them. */
+/* test_says.c - the requirements (variables, programs, packages) that are read from a SKILL.md or a
+ * manifest.yaml, in every way to write them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool warned(const struct ssb_diags *d, const char *part)
 typedef int reader(struct says *ret, const char *file, const char *text, size_t len,
                    struct ssb_diags *diags);
 
-/* A valid manifest can be made of `s`, and it requests no more than `s` names. */
+/* Checks that a valid manifest can be made from `s`, and that it requests only what is in `s`. */
 static void check_manifest(const struct says *s)
 {
 	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/a.py" }, NULL };
@@ -128,7 +128,7 @@ static void test_places(void **state)
 	static const char TEXT[] = "\n---\nname: a\ndescription: x: y\n" OPENCLAW "---\n";
 	AUTO(says_done) struct says s = { 0 };
 
-	/* The same entries are found when the text is read entry by entry. */
+	/* The broken text is read entry by entry, and the same requirements are found. */
 	assert_int_equal(says_markdown(&s, "f", TEXT, strlen(TEXT), NULL), 0);
 	assert_int_equal(s.wishes[WISH_ENV].n, 1);
 	assert_int_equal(s.wishes[WISH_ENV].v[0].line, 8);
@@ -205,8 +205,8 @@ static void test_large(void **state)
 	check_manifest(&s);
 }
 
-/* In a broken document, one entry contains thousands of quoted keys, which do not begin entries of
- * their own: the result still has at most MAX_LOOSE_ENTRIES entries. */
+/* In a broken document, one entry contains thousands of quoted keys. They do not begin new entries,
+ * and the result has at most MAX_LOOSE_ENTRIES entries. */
 static void test_hidden_entries(void **state)
 {
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();

@@ -1,7 +1,7 @@
-/* test_seccomp.c - the system call filters without a kernel. A simulator runs the compiled filters
- * of both architectures for each row of the table below. The compiler is compared with a plain
- * reading of the rules. The dump of the filters must equal the golden files, and the bytes in the
- * library must equal the result of the compiler. */
+/* test_seccomp.c - the system call filters, without loading them into the kernel. A simulator runs
+ * the compiled filters of both architectures for each row of the table below. The compiler of
+ * filters is compared with a simple interpreter of the rules. The dump of the filters must equal
+ * the golden files, and the filters in the library must equal the output of the compiler. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
@@ -19,9 +19,9 @@
 #define ALLOW     SECCOMP_RET_ALLOW
 #define KILL      SECCOMP_RET_KILL_PROCESS
 #define E(e)      (SECCOMP_RET_ERRNO | (e))
-#define HIGH      0xdeadbeef00000000ULL /* bits that the kernel ignores in an int */
+#define HIGH      0xdeadbeef00000000ULL /* the kernel ignores these in an int argument */
 #define N_SKILL   ((size_t)SECCOMP_N_PROFILES * SECCOMP_N_REACHES)
-#define N_FILTERS (N_SKILL + 4) /* plus the filters of init, broker, dialler and maker */
+#define N_FILTERS (N_SKILL + 4) /* the 4: init, broker, dialler, maker */
 
 struct compiled {
 	struct seccomp_which which;
@@ -59,8 +59,8 @@ static uint32_t decide(const struct compiled *f, uint32_t arch, uint32_t nr, con
 
 	memcpy(data.args, args, sizeof(data.args));
 	uint32_t action = sim_run(f->insns, f->n, &data);
-	/* The supervisor evaluates the same filter with seccomp_eval(): both results must be
-	 * equal. */
+	/* The supervisor also evaluates this filter, by seccomp_eval(): the result must be the
+	 * same. */
 	struct seccomp_blob blob = { f->insns, (uint16_t)f->n };
 	assert_int_equal(seccomp_eval(&blob, &data), action);
 	return action;
@@ -144,14 +144,14 @@ static void test_foreign_entry(void **state)
 		assert_int_equal(decide(f, x86, 0xfffffffeU, NONE), KILL);
 		assert_int_equal(decide(f, x86, 0xffffffffU, NONE), unknown);
 		assert_int_equal(decide(f, x86, 0x3fffffffU, NONE), unknown);
-		/* a system call that is newer than the tables */
+		/* the number of a system call that is newer than our tables */
 		assert_int_equal(decide(f, x86, 470, NONE), unknown);
 		assert_int_equal(decide(g, arm, 470, NONE), unknown);
 		assert_int_equal(decide(f, x86, 400, NONE), unknown);
 	}
 }
 
-/* ---- the compiler against a plain reading of the rules ------------------ */
+/* ---- the compiler against a simple interpreter of the rules --------------- */
 
 static uint32_t read_half(const uint64_t args[6], unsigned arg)
 {
@@ -178,8 +178,8 @@ static uint32_t read_rules(const struct seccomp_call *call, const uint64_t args[
 	return call->action;
 }
 
-/* Tries arguments that match the rule, and then the same arguments with each single bit
- * inverted. */
+/* Tries arguments that match the rule. Then inverts each single bit of them in turn, and tries
+ * again. */
 static void try_around(const struct compiled *f, uint32_t arch, const struct seccomp_call *call,
                        const struct seccomp_rule *r)
 {
@@ -258,7 +258,8 @@ static void test_golden(void **state)
 	}
 }
 
-/* A filter with observation makes the same decision as the plain one, or asks the supervisor. */
+/* A filter for an observed run decides as the filter without observation, or asks the
+ * supervisor. */
 static void test_observed(void **state)
 {
 	static const uint64_t NONE[6];
@@ -283,8 +284,8 @@ static void test_observed(void **state)
 			assert_true(got == want || got == SECCOMP_RET_USER_NOTIF);
 			asked += got == SECCOMP_RET_USER_NOTIF;
 		}
-		/* A call that the plain filter answers by killing the process must reach the
-		 * supervisor first. */
+		/* If the filter without observation would kill the process, this filter must tell
+		 * the supervisor first. */
 		assert_int_equal(decide(&told, AUDIT_ARCH_I386, 20, NONE), SECCOMP_RET_USER_NOTIF);
 		assert_int_equal(decide(&told, SECCOMP_ARCHES[a].audit, 0x40000000U, NONE),
 		                 SECCOMP_ARCHES[a].x32 ? SECCOMP_RET_USER_NOTIF : E(ENOSYS));
@@ -317,8 +318,8 @@ static void test_blobs(void **state)
 	                 seccomp_blob(SECCOMP_PROFILE_DEFAULT, false, false));
 }
 
-/* The tables decide every system call of both architectures for each profile. The default is only
- * for future calls. */
+/* The tables decide every system call of both architectures for each profile. The default action is
+ * only for calls that future kernels add. */
 static void test_nothing_forgotten(void **state)
 {
 	static struct seccomp_policy policy;
@@ -326,7 +327,7 @@ static void test_nothing_forgotten(void **state)
 	for (size_t k = 0; k < 2 * N_SKILL; k++) {
 		size_t a = k / N_SKILL;
 		const struct seccomp_arch *arch = &SECCOMP_ARCHES[a];
-		/* the numbers continue at 424 after this one */
+		/* the last number before 424, at which both architectures continue */
 		size_t last = a == 0 ? 336 : 294;
 
 		assert_int_equal(seccomp_resolve(arch, filters[a][k % N_SKILL].which, &policy), 0);

@@ -1,5 +1,5 @@
-/* test_seccomp_kernel.c - the system call filters in a real kernel: denied calls, each with the
- * same call without a filter as control, and programs that must run without errors. */
+/* test_seccomp_kernel.c - the system call filters in a real kernel: denied calls (the control is
+ * the same call without a filter), and programs that must run without errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -61,7 +61,7 @@ struct call {
 	int profile;
 	bool unix_sockets;
 	bool inet_sockets;
-	int want; /* errno; 0 success; -SIGSYS killed */
+	int want; /* the errno; 0: success; -SIGSYS: killed */
 	const char *what;
 	long nr;
 	uint64_t a[5];
@@ -72,7 +72,7 @@ struct call {
 #define BAD_FD ((uint64_t)-1)
 static int pair[2];
 
-/* The arguments of the system call come last. */
+/* The arguments after `nr` are those of the system call. */
 #define CALL(profile, unix_sockets, inet_sockets, want, what, nr, ...)                             \
 	{                                                                                          \
 		profile, unix_sockets, inet_sockets, want, what, nr,                               \
@@ -212,7 +212,7 @@ static void test_needs_no_new_privs(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct ssb_error err = { 0 };
-		/* Root needs no no_new_privs to load a filter, so root becomes another user
+		/* Root may load a filter without no_new_privs, so root becomes another user
 		 * first. */
 		if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) {
 			_exit(1);
@@ -243,7 +243,8 @@ static void test_strict_threads(void **state)
 	assert_int_equal(wstatus, 0);
 }
 
-/* Runs the system calls that init needs, then, with step_out, one that it must not make. */
+/* Makes the system calls that init needs. With step_out, then makes one that the filter must
+ * deny. */
 static int init_life(bool step_out)
 {
 	int wstatus;

@@ -3,8 +3,8 @@
 #include "base/own.h"
 #include "policy/secrets.h"
 
-/* Each variable is classified by its name alone: no secret, perhaps a key of the skill itself, a
- * secret of the owner, or a known credential. */
+/* Only the name of a variable decides: it is not a secret, may be a key of the skill itself, is a
+ * secret of the owner, or is a known credential. */
 static void test_names_of_secrets(void **state)
 {
 	static const struct {

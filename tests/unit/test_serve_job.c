@@ -23,7 +23,7 @@ struct seen {
 	int lines;
 	bool denied;
 	char run_id[40];
-	char live[256]; /* the beginning of stdout, as it was received */
+	char live[256]; /* the beginning of stdout, as it came while the run was running */
 	struct job_end end;
 	char out[2][512];
 	bool cancel_on_output;
@@ -198,9 +198,9 @@ static void is_canceled(void **state)
 {
 	uint64_t took = UINT64_MAX;
 
-	/* A canceled skill must end within 100 ms. This test waits for the end of the record, too,
-	 * on a machine that may be busy, so it allows 1.9 s. If the grace period of 2 s were used,
-	 * all four tries would be slower. */
+	/* A canceled skill must end within 100 ms. This test also waits until the record has ended,
+	 * and the machine may be busy, so it allows 1.9 s. If the server waited for the grace
+	 * period of 2 s, all four tries would be slower. */
 	for (int i = 0; i < 4 && took >= 1900; i++) {
 		struct seen s = { .cancel_on_output = true };
 		run(&s, "{}", "trap : TERM INT; echo go; while :; do sleep 1; done");
@@ -257,7 +257,7 @@ static void many_at_once(void **state)
 	free(s);
 }
 
-/* Replaces the real supervisor; NULL: the real one runs. */
+/* If set, it is called instead of the real supervisor. */
 static void (*supervisor)(const struct job_child *c);
 
 _Noreturn void __real_job_supervise(const struct job_child *c);
@@ -276,7 +276,8 @@ _Noreturn void __wrap_job_supervise(const struct job_child *c)
 	_exit(0);
 }
 
-/* The test, not the clock, decides when the time of a canceled supervisor to finish is over. */
+/* A canceled supervisor has FINISH_MS to finish. The test calls `over` when it decides that this
+ * time has passed. */
 #define FINISH_MS 20000
 static struct {
 	int asked_for;
@@ -296,7 +297,7 @@ int __wrap_loop_after(struct loop *l, uint64_t ms, loop_fn *fn, void *arg, struc
 	return __real_loop_after(l, ms, fn, arg, ret);
 }
 
-/* At the end of the server, the wait for a canceled supervisor is shortened to 50 ms. */
+/* At its end, the server waits FINISH_MS for a canceled supervisor. Here it waits only 50 ms. */
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -304,7 +305,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 	return __real_poll(fds, n, timeout == FINISH_MS && supervisor != NULL ? 50 : timeout);
 }
 
-/* A supervisor without a sandbox: the tests that count runs start hundreds. */
+/* A fake supervisor that makes no sandbox, because the tests that count runs start hundreds of
+ * runs. */
 static void idle(const struct job_child *c)
 {
 	(void)c;
@@ -344,8 +346,8 @@ static size_t begun_by(const char *who, struct seen *s, const char *why)
 	return n;
 }
 
-/* One of several clients gets at most half of the free runs. A single client on a pipe gets all of
- * them. */
+/* If there can be several clients, one client may take at most half of the free runs. A single
+ * client on a pipe may take all of them. */
 static void each_client_has_a_share(void **state)
 {
 	struct seen s = { .left = 1000 };
@@ -421,7 +423,7 @@ static void on_told(int sig)
 	(void)!write(told_to, sig == SIGINT ? "i" : "t", 1);
 }
 
-/* A supervisor that writes which signal it gets, and does not end. */
+/* A fake supervisor that writes the name of each signal that it gets, and does not end. */
 static void stubborn(const struct job_child *c)
 {
 	struct sigaction hear = { .sa_handler = on_told };
@@ -465,8 +467,8 @@ static void was_killed(const struct seen *s)
 	assert_int_equal(world_children(), 0);
 }
 
-/* A canceled supervisor that does not end is killed, but only after its time to finish: the store
- * of a session may be slow. */
+/* A canceled supervisor that does not end is killed, but only when its time to finish has passed:
+ * it may be waiting for a slow store of sessions. */
 static void one_that_does_not_end_is_killed(void **state)
 {
 	struct seen s = { 0 };
@@ -506,10 +508,11 @@ static void the_end_kills_what_does_not_end(void **state)
 	was_killed(&s);
 }
 
-/* more than one read returns, and more than a pipe of default size can contain */
+/* bytes: more than one read() returns, and more than fit into a pipe of the default size */
 #define MUCH 300000
 
-/* Fills both pipes and ends before the server reads them. Its child still has both pipes open. */
+/* A fake supervisor that fills both pipes and ends before the server reads them. Its child keeps
+ * both pipes open. */
 static void writes_and_goes(const struct job_child *c)
 {
 	const int fds[] = { c->out, c->err };
@@ -546,7 +549,7 @@ static void nothing_is_lost_at_the_end(void **state)
 	assert_true(clock_ms() - from < 10000);
 	assert_int_equal(s.ended, 1);
 	assert_true(s.end.ran);
-	/* the child was still running */
+	/* exit_status is the child's pid; the child was still running */
 	assert_int_equal(kill(s.end.result.exit_status, SIGKILL), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(s.end.out_all[i], MUCH);
@@ -576,7 +579,7 @@ static void dies_with_the_server(void **state)
 	int life[2];
 	char byte;
 
-	assert_int_equal(pipe(life), 0); /* without CLOEXEC, so the supervisor must close it */
+	assert_int_equal(pipe(life), 0); /* without CLOEXEC: the supervisor must close it itself */
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct seen s = { 0 };
@@ -594,7 +597,7 @@ static void dies_with_the_server(void **state)
 	}
 	close(life[1]);
 	assert_int_equal(read(life[0], &byte, 1), 1);
-	/* The pipe is closed when the server dies, as no supervisor has it open. */
+	/* When the server is killed, this pipe ends, because no supervisor has kept it open. */
 	assert_int_equal(read(life[0], &byte, 1), 0);
 	close(life[0]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

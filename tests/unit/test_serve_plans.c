@@ -1,5 +1,5 @@
-/* test_serve_plans.c - cached plans: the same plan while nothing has changed, a new one after any
- * change. A client can narrow a plan but never widen it. */
+/* test_serve_plans.c - the cache of plans: a wish gets the same plan as long as nothing has
+ * changed, and a new plan after any change. A client can narrow a plan, but never widen it. */
 #include "serve_world.h"
 
 #include <time.h>
@@ -36,8 +36,8 @@ static const struct ssb_plan *get(const struct plan_wish *wish)
 	return p;
 }
 
-/* The skill of most tests: each test writes the files that it needs. `bare` is the wish for this
- * skill and nothing else. */
+/* The skill of most tests. Each test writes the files of the skill that it needs. `bare` is a wish
+ * for a plan of this skill, without any further wishes. */
 static struct skill skill;
 static const struct plan_wish bare = { .skill = &skill };
 
@@ -74,7 +74,8 @@ static void is_kept(void **state)
 	assert_ptr_equal(get(&bare), first);
 }
 
-/* A plan is used again for less than 2 s, because some changes are too expensive to detect. */
+/* A plan in the cache is used for less than 2 s, because some changes would be too expensive to
+ * detect. */
 static void is_kept_so_long(void **state)
 {
 	world_skill("s", "{}", "true");
@@ -88,7 +89,8 @@ static void is_kept_so_long(void **state)
 #define ONE "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 #define TWO "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
-/* All of these wishes differ: each gets its own plan while the plans of the others are kept. */
+/* The wishes in this list are all different. Each must get its own plan, while the plans of the
+ * others stay in the cache. */
 static void each_wish_has_its_own(void **state)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
@@ -112,7 +114,7 @@ static void each_wish_has_its_own(void **state)
 		{ .declined = { arg, 1 } },
 		{ .declined = { arg_b, 1 } },
 		{ .lock = &declines },
-		/* the same texts in other members */
+		/* as in the rows above, but in other combinations */
 		{ .by = "client", .tree = ONE, .declined = { digest_two, 1 } },
 	};
 	const struct plan_wish all[] = {
@@ -153,8 +155,8 @@ static void each_wish_has_its_own(void **state)
 	}
 }
 
-/* The cache ignores consent_input.at, because each use of an approval for one run or a session has
- * another time. */
+/* The cache ignores the time consent_input.at: it is different at each use of an approval for one
+ * run or for a session. */
 static void is_kept_for_a_session(void **state)
 {
 	AUTO(skill_done) struct skill s = skill_at("s");
@@ -245,7 +247,8 @@ static void is_quiet_of_what_nobody_asks(void **state)
 	}
 }
 
-/* A caller that passes a list for messages gets all of them, even if the plan is cached. */
+/* A caller that wants the messages of a plan (passes a list) gets all of them, even if the plan is
+ * cached. */
 static void says_it_again(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -276,8 +279,8 @@ static void sees_a_change(void **state)
 	assert_int_equal(get(&bare)->res.memory_mb, 33);
 }
 
-/* A manifest is derived from several files until the skill has its own: a change of any of these
- * files makes a new plan. */
+/* The skill has no manifest, so one is derived from several files: a change of any of these files
+ * makes a new plan. */
 static void derives_anew(void **state)
 {
 	AUTO(skill_done) struct skill derived = skill_at("d");
@@ -314,8 +317,8 @@ static void sees_another_object(void **state)
 	assert_true(there);
 }
 
-/* The plan of a run uses the flags of the server's command line. They are not changed, except that
- * a run does not get the server's trace output, terminal or copy. */
+/* The plan of a run uses the flags of the server's command line, except the server's trace output,
+ * terminal and copy. The flags themselves must not be changed. */
 static void leaves_the_flags(void **state)
 {
 	char *args[] = { (char[]){ "x" }, NULL };
@@ -340,7 +343,7 @@ static void leaves_the_flags(void **state)
 		assert_true(there);
 		assert_null(p->trace_output);
 		assert_int_equal(p->tty, TTY_NO);
-		assert_string_equal(owner->workdir, "/tmp"); /* unchanged, and freed only once */
+		assert_string_equal(owner->workdir, "/tmp"); /* the server's flags are unchanged */
 		assert_string_equal(owner->trace_output, "/record");
 		assert_int_equal(owner->tty, TTY_YES);
 		assert_int_equal(owner->read.n, 1);
@@ -348,8 +351,8 @@ static void leaves_the_flags(void **state)
 	}
 }
 
-/* A grant for one run or for a session is valid only for the files that were shown: a changed file
- * is refused. */
+/* An approval for one run or for a session is valid only for the files that were shown: if a file
+ * has changed, the run is refused. */
 static void runs_what_was_shown(void **state)
 {
 	AUTO(skill_files_done) struct skill_files files = { 0 };
@@ -386,7 +389,7 @@ static size_t writes_of(const struct ssb_plan *p)
 	return n;
 }
 
-/* Counts the grants whose directory would have to be created. */
+/* Returns the number of grants whose directory does not exist yet. */
 static size_t made_by(const struct ssb_plan *p)
 {
 	size_t n = 0;
@@ -419,7 +422,7 @@ static void narrows(void **state)
 	assert_int_equal(made_by(p), 0);
 	assert_int_equal(p->res.max_runtime_seconds, 7);
 	assert_true(plans_harmless(p));
-	/* The plan without narrowing is unchanged. */
+	/* The plan for the wish without narrowing is still the same. */
 	assert_int_equal(writes_of(get(&bare)), 2);
 }
 

@@ -120,15 +120,16 @@ static void refuses_what_is_outside(void **state)
 	refused(s, outside, SSB_E_POLICY);
 	refused(s, dots, SSB_E_POLICY);
 	refused(s, prefix, SSB_E_POLICY);
-	/* the same error as for an existing path: the client cannot find out whether it exists */
+	/* the same error as if it existed, so that the client cannot find out whether it does */
 	refused(s, absent, SSB_E_POLICY);
 	refused(s, link, SSB_E_POLICY);
 	refused(s, "link", SSB_E_NOT_FOUND);
 	refused(s, "/etc/passwd", SSB_E_POLICY);
 	refused(s, "../outside", SSB_E_POLICY);
-	found(s, inner, "a"); /* the link leads to a served skill */
-	/* Both paths lead to a served skill, but only one of the directories before ".." exists.
-	 * Both are refused, so the client cannot find out which exists. */
+	found(s, inner, "a"); /* this symlink leads to a served skill */
+	/* By their text, both paths lead to a served skill. The directory before ".." exists in
+	 * only one of them. Both are refused, so that the client cannot find out which directory
+	 * exists. */
 	auto_free char *oracle = world_path("outside/../skills/a");
 	auto_free char *no_oracle = world_path("nothing/../skills/a");
 	refused(s, oracle, SSB_E_POLICY);
@@ -159,7 +160,8 @@ static void tells_apart_what_has_one_name(void **state)
 	found(s, "more/a", "more/a");
 	refused(s, "a", SSB_E_NOT_FOUND);
 	skills_free(s);
-	/* If the parent directories have the same name, too, the name is the whole path. */
+	/* If two skills have the same name, and so have their parent directories, the whole path is
+	 * the skill's name. */
 	auto_free char *whole = world_path("more/skills/a");
 	world_mkdir("more/skills");
 	world_skill("more/skills/a", "{}", "true");
@@ -169,7 +171,7 @@ static void tells_apart_what_has_one_name(void **state)
 	assert_string_equal(v[0].name, whole);
 	found(s, whole, whole);
 	skills_free(s);
-	/* A directory that is given twice counts once. */
+	/* If a directory is given twice, its skills are offered only once. */
 	s = open_skills("skills", "skills");
 	found(s, "a", "a");
 	skills_free(s);

@@ -1,5 +1,5 @@
-/* test_serve_uri.c - resource addresses, cursors, and JSON that is shown with all hidden characters
- * visible. */
+/* test_serve_uri.c - addresses (URIs) of resources, cursors of lists, and JSON in which invisible
+ * characters are shown. */
 #include <string.h>
 
 #include "unit.h"
@@ -26,7 +26,7 @@ static void test_addresses(void **state)
 		{ "skillsandbox://runs/" ID "/output?from=999999999999999999", URI_OUTPUT, ID },
 		{ "skillsandbox://runs/" ID "/trace?from=17", URI_TRACE, ID },
 		{ "skillsandbox://skills/weather", URI_MANIFEST, "weather" },
-		/* Only outputs have pages, and ?from= has only one valid spelling. */
+		/* Only outputs have pages, and there is only one valid spelling of ?from=. */
 		{ "skillsandbox://runs/" ID "?from=1", URI_NONE, NULL },
 		{ "skillsandbox://skills/weather?from=1", URI_NONE, NULL },
 		{ "skill://weather/SKILL.md?from=1", URI_NONE, NULL },
@@ -53,7 +53,7 @@ static void test_addresses(void **state)
 		{ "skillsandbox://runs/../../etc/passwd", URI_NONE, NULL },
 		{ "skillsandbox://runs/%2e%2e", URI_NONE, NULL },
 		{ "skillsandbox://runs//trace", URI_NONE, NULL },
-		/* A name has only one valid spelling. */
+		/* There is only one valid spelling of each name. */
 		{ "skillsandbox://skills/%77eather", URI_NONE, NULL },
 		{ "skillsandbox://skills/a%2fb", URI_NONE, NULL },
 		{ "skillsandbox://skills/a/b", URI_NONE, NULL },

@@ -1,5 +1,5 @@
-/* test_served_files.c - the files of a skill that the server lists: digests, omitted files, and
- * limits. */
+/* test_served_files.c - the files of a skill that the server offers to clients: digests, files that
+ * are left out, and limits. */
 #include "serve_world.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "serve/served_files.h"
 
-/* The file that grows to MAX_SKILL_FILE before the next read(); NULL: none. */
+/* If set, this file grows to MAX_SKILL_FILE before the next read(). */
 static const char *grows;
 
 ssize_t __real_read(int fd, void *buf, size_t n);
@@ -93,7 +93,7 @@ static void digests_and_what_is_left_out(void **state)
 	assert_null(find(&f, ".git/config"));
 	assert_int_equal(f.n_left_out, 3);
 
-	/* Omitted files and invalid names cannot be read by name either. */
+	/* Files that are left out, and invalid names, cannot be read by their name, either. */
 	static const char *const not_served[] = { "link",        "fifo",   ".git/config", "..",
 		                                  "../s/big",    "./big",  "/etc/passwd", "",
 		                                  "sub/../big",  "sub//x", "sub",         "nope",
@@ -129,8 +129,8 @@ static void sees_a_change(void **state)
 	assert_memory_not_equal(f.v[0].sha256, before, sizeof(before));
 }
 
-/* Returns the reason why the skill cannot be served, or NULL. With a cache directory, the contents
- * of the files are read, too. */
+/* Returns the reason why the skill cannot be served; NULL if it can. If `cache` is not NULL, the
+ * contents of the files are read, too. */
 static const char *refused_with(const char *cache)
 {
 	static struct ssb_error err;
@@ -160,7 +160,7 @@ static void too_many(void **state)
 	assert_string_equal(refused(), "it has more files than the limit of 512");
 }
 
-/* The number of directories has its own limit, as empty directories do not count as files. */
+/* The number of directories has its own limit, because directories do not count as files. */
 static void too_many_directories(void **state)
 {
 	char name[64];
@@ -176,7 +176,8 @@ static void too_many_directories(void **state)
 	assert_string_equal(refused(), "it has more directories than the limit of 513");
 }
 
-/* Files are sorted. Omitted files are listed up to MAX_SKILL_LEFT, and all of them are counted. */
+/* Files are sorted. At most MAX_SKILL_LEFT of the files that are left out are listed, but all are
+ * counted. */
 static void is_in_order(void **state)
 {
 	AUTO(skill_files_done) struct skill_files f = { 0 };

@@ -1,7 +1,7 @@
-/* test_session.c - sessions in their store: the behaviour of an existing session engine, without
- * its security holes. The tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES names a
- * server. Time, states and trees are in test_session_states.c, the ledger is in
- * test_session_ledger.c. */
+/* test_session.c - sessions in their store. They behave like those of an existing session engine of
+ * another project, without its security holes. The tests run on SQLite, and also on PostgreSQL if
+ * SSB_TEST_POSTGRES names a server. Time, states and trees are in test_session_states.c, the ledger
+ * is in test_session_ledger.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void test_known_order(void **state)
 	static const struct {
 		const char *name;
 		int64_t later_s;
-		micros spend[4]; /* settled one after the other; 0: no more */
+		micros spend[4]; /* costs of actions before; 0: no more */
 		micros estimate;
 		bool allowed;
 		const char *code;
@@ -86,7 +86,7 @@ static void test_unknown_and_over(void **state)
 	assert_non_null(strstr(d.verdict.reason, "done"));
 }
 
-/* ---- the holes of that engine, closed ------------------------------------- */
+/* ---- security holes of the existing engine, closed here -------------------- */
 
 static void test_overspending_acts(void **state)
 {
@@ -143,8 +143,8 @@ static void test_kill_switch_off(void **state)
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.verdict.act, ACT_BLOCK);
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
-	/* With the kill switch off, the owner's own kill still works, and without a grace
-	 * period. */
+	/* If the policy switches the kill switch off, a kill by the owner still works, without a
+	 * grace period. */
 	assert_int_equal(session_become(w.ss, world_id("noswitch"), SESSION_KILLED, "", &d, &err),
 	                 0);
 	assert_int_equal(d.state, SESSION_KILLED);
@@ -170,7 +170,7 @@ static void test_amounts(void **state)
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_int_equal(world_get("amounts").reserved, USD(0.5));
 	assert_int_equal(world_get("amounts").spent, 0);
-	/* The largest amount is stored, and a larger sum does not wrap around. */
+	/* The largest amount can be stored, and a sum above it does not wrap around. */
 	d = world_settle(r, MAX_MICROS);
 	assert_int_equal(d.after.spent, MAX_MICROS);
 	assert_int_equal(d.state, SESSION_KILLED);
@@ -254,8 +254,8 @@ static void test_reservations_hold(void **state)
 	assert_int_equal(world_get("parallel").actions, 2);
 }
 
-/* An action costs more than the budget and on_exceed is "block": the session continues, and the
- * owner gets one message. */
+/* An action has cost more than the budget, and on_exceed is "block": the session continues, and the
+ * owner gets exactly one message. */
 static void test_overspending_is_told(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -271,7 +271,7 @@ static void test_overspending_is_told(void **state)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(COSTS); i++) {
 		assert_int_equal(session_settle(w.ss, reserved[i], COSTS[i], &d, &err), 0);
-		assert_int_equal(d.notify, i == 1); /* only the first excess sends a message */
+		assert_int_equal(d.notify, i == 1); /* i == 1 is the first to exceed the budget */
 		assert_int_equal(d.after.state, i < 1 ? SESSION_ACTIVE : SESSION_ALERT);
 	}
 	assert_int_equal(world_lines("overspent", "budget_alert"), 1);
@@ -319,8 +319,8 @@ static void test_alert_is_told_once(void **state)
 	assert_int_equal(world_lines("told", "budget_alert"), 1);
 }
 
-/* After a threshold with "block" is reached, all later actions are refused, whichever kind of
- * threshold it was. */
+/* When a threshold of violations with "block" is reached, all later actions are refused. A policy
+ * can write such a threshold in two ways. */
 static void test_block_stays(void **state)
 {
 	static const char *const POLICIES[][2] = {
@@ -402,11 +402,11 @@ static void test_idle_expires(void **state)
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_equal(world_get("idle").state, SESSION_ACTIVE);
 	world_now++;
-	/* The session expires when it is read, ... */
+	/* A session that is due expires when it is read, ... */
 	struct session s = world_get("idle");
 	assert_int_equal(s.state, SESSION_EXPIRED);
 	assert_int_equal(s.ended_us, world_now);
-	/* ... or by the sweep. */
+	/* ... or when the sweep runs. */
 	assert_int_equal(session_sweep(w.ss, &swept, &err), 0);
 	assert_int_not_equal(swept.expired, 0);
 	q.id = world_id("idle2");

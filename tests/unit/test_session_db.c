@@ -8,7 +8,7 @@
 #include "session_db_world.h"
 
 struct store {
-	const char *url; /* NULL: SQLite, in `file` */
+	const char *url; /* NULL: SQLite, in the file `file` */
 	struct db *db;
 };
 
@@ -45,7 +45,7 @@ static int take_texts(void *arg, const struct db_value *v, size_t n)
 	assert_int_equal(n, 3);
 	assert_int_equal(v[0].type, DB_TEXT);
 	assert_int_equal(v[0].n, strlen("half"));
-	assert_string_equal(v[0].s, "half"); /* the text ends with a NUL, too */
+	assert_string_equal(v[0].s, "half"); /* there is a NUL after the text */
 	assert_int_equal(v[1].type, DB_NULL);
 	assert_int_equal(v[2].type, DB_TEXT);
 	assert_int_equal(v[2].n, 0);
@@ -176,8 +176,8 @@ static int nested(void *arg, const struct db_value *v, size_t n)
 	return 0;
 }
 
-/* The same statement runs again while its own rows are read, three levels deep: each gets all
- * rows. */
+/* While the rows of a statement are read, the same statement is started again, three levels deep:
+ * each level gets all rows. */
 static void rows_may_ask_in_turn(struct store *s)
 {
 	struct nest x = { s->db, 1, 0 };
@@ -218,7 +218,7 @@ static void a_failed_statement_fails_the_whole(struct store *s)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(db_commit(s->db, &err), -1);
 	assert_int_equal(number(s->db, ALL), 0);
-	begin(s->db); /* the store can be used again */
+	begin(s->db); /* the store still works */
 	put(s->db, 1, "b", 1);
 	commit(s->db);
 	assert_int_equal(number(s->db, ALL), 1);
@@ -321,8 +321,8 @@ static void a_reader_sees_what_is_committed(struct store *s)
 	db_close(other);
 }
 
-/* Removes the database with its -wal and -shm files. SQLite would delete a WAL file that remains
- * while the next process opens the new database. */
+/* Removes the database with its -wal and -shm files. Otherwise SQLite would delete the old -wal
+ * file later, when other processes already use the new database. */
 static void remove_files(void)
 {
 	static const char *const ENDINGS[] = { "", "-wal", "-shm" };
@@ -412,7 +412,8 @@ static void a_later_version_is_refused(struct store *s)
 	db_close(other);
 }
 
-/* Writes "o" when the store is open, and "l" when it has the lock. */
+/* A child process. It writes "o" to `out` when it has opened the store, and "l" when it has the
+ * lock. */
 static int other_process(const struct store *s, int in, int out)
 {
 	struct ssb_error err = { 0 };
@@ -430,8 +431,8 @@ static int other_process(const struct store *s, int in, int out)
 	return 0;
 }
 
-/* While one process has the lock of a tree, a second one waits. Then the second one sees the change
- * of the first. */
+/* While one process has the lock of a tree of sessions, a second process waits for it. When the
+ * second gets the lock, it sees the change of the first. */
 static void the_lock_of_a_tree_holds(struct store *s)
 {
 	struct ssb_error err = { 0 };
@@ -442,7 +443,7 @@ static void the_lock_of_a_tree_holds(struct store *s)
 
 	assert_int_equal(pipe(there), 0);
 	assert_int_equal(pipe(back), 0);
-	db_close(s->db); /* a store must not be used after fork() */
+	db_close(s->db); /* before fork(): a child must not use a store of its parent */
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -488,7 +489,8 @@ static void news_come(struct store *s)
 	must(db_tell(other, "second", &err), &err);
 	commit(other);
 	assert_int_equal(poll(&p, 1, 5000), 1);
-	/* News that arrive together with the answer to a statement are not lost. */
+	/* A message of another process that arrives together with the answer to a statement is not
+	 * lost. */
 	assert_int_equal(number(s->db, "SELECT 1"), 1);
 	assert_int_equal(poll(&p, 1, 5000), 1);
 	assert_int_equal(db_news(s->db, id, &err), 1);
@@ -498,7 +500,7 @@ static void news_come(struct store *s)
 	assert_string_equal(id, "second");
 	assert_int_equal(db_news(s->db, id, &err), 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	/* No news come from a transaction that was rolled back, nor from the process itself. */
+	/* A process gets no messages of transactions that were rolled back, and none of its own. */
 	begin(other);
 	must(db_tell(other, "undone", &err), &err);
 	db_rollback(other);

@@ -1,8 +1,8 @@
-/* test_session_engine.c - every decision of the session engine, in the order of its checks, and the
- * closed security holes of an existing engine. */
+/* test_session_engine.c - every decision of the session engine in the order of its checks, and
+ * cases in which an existing engine of another project has security holes. */
 #include "engine_world.h"
 
-/* ---- the known behaviours, in their order -------------------------------- */
+/* ---- behaviour that both engines have ------------------------------------- */
 
 static void within(void **state)
 {
@@ -10,14 +10,14 @@ static void within(void **state)
 	expect(check(0), true, ACT_LOG, "ok");
 	expect(check(0.5), true, ACT_LOG, "ok");
 	w.s.spent = USD(3.49);
-	expect(check(0.5), true, ACT_LOG, "ok"); /* 3.99 of 5 */
+	expect(check(0.5), true, ACT_LOG, "ok"); /* together $3.99 of $5 */
 }
 
 static void order_of_checks(void **state)
 {
 	begin("{budget: {max_cost_per_session: 1}, session: {max_actions: 3}}");
 	int64_t late = T0 + 1800 * SECOND + 1;
-	/* Every check fails at first. The test then corrects one cause after the other. */
+	/* At first, every check would fail. The test then removes one reason after the other. */
 	w.s.spent = USD(2);
 	w.s.actions = 3;
 	w.s.state = SESSION_KILLED;
@@ -60,7 +60,7 @@ static void exact_edges(void **state)
 {
 	begin("budget: {max_cost_per_session: 1, max_cost_per_action: 1}");
 	w.s.spent = USD(0.6);
-	expect(check(0.4), true, ACT_ALERT, "alert_at"); /* exactly the whole budget */
+	expect(check(0.4), true, ACT_ALERT, "alert_at"); /* uses exactly the whole budget */
 	expect(engine_check(&w.s, USD(0.4) + 1, T0), false, ACT_KILL, "max_cost_per_session");
 	w.s.spent = 0;
 	expect(engine_check(&w.s, USD(0.8) - 1, T0), true, ACT_LOG, "ok");
@@ -96,8 +96,8 @@ static void on_exceed_each(void **state)
 		struct verdict v = check(0.2);
 		expect(v, ROWS[i].allowed, ROWS[i].act, "max_cost_per_session");
 		assert_int_equal(engine_next(&w.s, v.act), ROWS[i].next);
-		/* If the real cost of an action exceeds the budget, on_exceed acts in the same
-		 * way. */
+		/* on_exceed has the same effect if only the real cost of an action exceeds the
+		 * budget. */
 		w.s.spent = USD(5.1);
 		v = engine_settle(&w.s, USD(0.2), USD(0.1));
 		expect(v, true, ROWS[i].act, "max_cost_per_session");
@@ -117,7 +117,7 @@ static void violations_count(void **state)
 	expect(engine_violation(&w.s, "pii_blocked", 5), false, ACT_BLOCK, "session_over");
 }
 
-/* ---- the holes, closed --------------------------------------------------- */
+/* ---- holes of the existing engine, closed here ---------------------------- */
 
 static void overspending_is_noticed(void **state)
 {
@@ -133,12 +133,12 @@ static void overspending_is_noticed(void **state)
 	expect(engine_settle(&w.s, USD(0.5), USD(0.1)), true, ACT_LOG, "ok");
 	w.s.spent = USD(1);
 	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
-	/* Reserved money of other actions counts for alert_at. */
+	/* Money that is reserved for other actions counts for alert_at, too. */
 	w.s.spent = USD(0.5);
 	w.s.reserved = USD(0.6);
 	expect(engine_settle(&w.s, USD(0.5), USD(0.5)), true, ACT_ALERT, "alert_at");
-	/* An action was running when the session was killed: its cost is recorded, and nothing else
-	 * happens. */
+	/* The cost of an action that was running when the session was killed is recorded. Nothing
+	 * else happens. */
 	w.s.state = SESSION_KILLED;
 	w.s.spent = USD(50);
 	expect(engine_settle(&w.s, USD(50), 0), true, ACT_LOG, "session_over");
@@ -149,7 +149,7 @@ static void reservations_count(void **state)
 	int passed = 0;
 
 	begin("budget: {max_cost_per_session: 1, on_exceed: block}");
-	for (int i = 0; i < 10; i++) { /* ten actions at the same time, none of them settled */
+	for (int i = 0; i < 10; i++) { /* ten actions at once, none settled yet */
 		if (check(0.4).allowed) {
 			w.s.reserved += USD(0.4);
 			w.s.actions++;
@@ -180,7 +180,7 @@ static void no_kill_switch(void **state)
 	expect(engine_meter(&w.s, before, T0), false, ACT_BLOCK, "bytes_out");
 	w.s.actions = 1;
 	expect(check(0), false, ACT_BLOCK, "max_actions");
-	/* The end of a session by max_duration does not depend on the kill switch. */
+	/* max_duration ends a session even if the kill switch is off. */
 	expect(engine_check(&w.s, 0, T0 + 1800 * SECOND + 1), false, ACT_KILL, "max_duration");
 }
 
@@ -227,8 +227,8 @@ static void threshold_words_act(void **state)
 	}
 }
 
-/* In state alert, a further violation causes no second alert. A resumed session is paused again by
- * the next violation. */
+/* In the state alert, one more violation causes no second alert. If the owner resumes a paused
+ * session, the next violation pauses it again. */
 static void thresholds_later(void **state)
 {
 	begin("violations: {thresholds: {a: {count: 2, on_threshold: alert},\n"
@@ -289,7 +289,7 @@ static void deadline(void **state)
 	assert_int_equal(engine_deadline(&w.s), INT64_MAX);
 }
 
-/* The next state for every state and every act, compared with a table. */
+/* Compares the next state, for every state and every act, with a table. */
 static void next_states(void **state)
 {
 	static const char *const PICTURE[SESSION_STATES] = {

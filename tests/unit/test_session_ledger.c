@@ -15,8 +15,8 @@
 
 /* ---- the ledger ---------------------------------------------------------- */
 
-/* Makes a session with all kinds of lines; it is killed, and an action is settled after that.
- * Returns its ledger, new. */
+/* Makes a session whose ledger has all kinds of lines. The session is killed, and then an action is
+ * settled late. Returns the ledger as new text. */
 static char *full_ledger(const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -111,13 +111,14 @@ static void test_ledger_cut(void **state)
 {
 	auto_free char *text = full_ledger("cut");
 	size_t len = strlen(text);
-	size_t first = (size_t)(line_at(text, 11) - text); /* the end of the first signature */
+	size_t first = (size_t)(line_at(text, 11) - text); /* offset after the first signature */
 
 	for (size_t n = 1; n < len; n += 5) {
 		enum verify_state got = world_verify(text, n).state;
 		assert_int_equal(got, n == first ? VERIFY_COMPLETE : VERIFY_INCOMPLETE);
 	}
-	/* The ledger before the late settlement is complete: it ends with a signature. */
+	/* If the ledger is cut before the late settlement, it is complete, because it ends with the
+	 * first signature. */
 	assert_int_equal(world_verify(text, first).state, VERIFY_COMPLETE);
 	assert_int_equal(world_verify(text, (size_t)(line_at(text, 12) - text)).state,
 	                 VERIFY_INCOMPLETE);
@@ -141,7 +142,7 @@ static void test_ledger_rearranged(void **state)
 	buf_add(&out, line_at(text, 3), (size_t)(line_at(text, 4) - line_at(text, 3)));
 	buf_adds(&out, line_at(text, 5));
 	assert_int_equal(world_verify(out.data, out.len).state, VERIFY_BAD);
-	/* the last lines are those of another ledger */
+	/* the last lines are replaced by those of another ledger */
 	buf_reset(&out);
 	buf_add(&out, text, (size_t)(line_at(text, 9) - text));
 	buf_adds(&out, line_at(other, 9));
@@ -166,7 +167,7 @@ static void test_kill_without_key(void **state)
 	char path[160];
 	char aside[176];
 
-	auto_free char *made = full_ledger("made"); /* this creates the key */
+	auto_free char *made = full_ledger("made"); /* this kill creates the key */
 	assert_non_null(made);
 	snprintf(path, sizeof(path), "%s/trace.key", w.state_dir);
 	snprintf(aside, sizeof(aside), "%s.aside", path);
@@ -256,7 +257,8 @@ static void test_export_fails(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Makes `n` open reservations of a session that are all due. */
+/* Makes a session with `n` reservations that all have timed out, but are still open in the
+ * store. */
 static void make_due(const char *name, int64_t n)
 {
 	struct ssb_error err = { 0 };
@@ -280,7 +282,8 @@ static void make_due(const char *name, int64_t n)
 	assert_int_equal(db_commit(w.ss->db, &err), 0);
 }
 
-/* Repeats until the copy no longer grows. Then it must equal the ledger. Returns its length. */
+/* Reads the session again and again until the copy no longer grows. Then the copy must equal the
+ * ledger. Returns its length. */
 static size_t catches_up(const char *name, const char *path)
 {
 	struct stat st = { 0 };
@@ -309,7 +312,7 @@ static void test_export_full(void **state)
 	snprintf(yaml, sizeof(yaml), "audit:\n  export:\n    - file: %s/{session}.jsonl\n", w.dir);
 	world_start("full", NULL, yaml);
 	snprintf(path, sizeof(path), "%s/%s.jsonl", w.dir, world_id("full"));
-	for (int i = 0; i < 2; i++) { /* in the second turn, lines of the first are missing, too */
+	for (int i = 0; i < 2; i++) { /* in turn 2, the copy lacks the lines of turn 1, too */
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(truncate(path, (1L << 30) - 10), 0);
 		assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -340,8 +343,9 @@ static void test_export_much_at_once(void **state)
 	assert_true(catches_up("much", path) > 16 << 20);
 }
 
-/* The copy is locked while many long lines are added. They need several writes, each smaller than
- * one read; all of them are written at the end. */
+/* The copy is locked while many long lines are added to the ledger. Later they are written to the
+ * copy in several parts, because one part cannot contain them. At the end, all of them are in the
+ * copy. */
 static void test_export_behind_much(void **state)
 {
 	struct ssb_error err = { 0 };

@@ -32,8 +32,8 @@ static void runs_that_pause(void **state)
 	}
 }
 
-/* A block by a threshold or by a limit of violations stays. Every other verdict applies to one
- * action only. */
+/* If a threshold or a limit of violations blocks, later actions are refused, too. Every other
+ * refusal is only for one action. */
 static void what_stays_refused(void **state)
 {
 	static const struct {
@@ -59,7 +59,7 @@ static void other_limits_hold_runs_back(void **state)
 	      "  domains: {max: 1, on_exceed: pause}, cpu_seconds: {max: 1, on_exceed: log},\n"
 	      "  violations: {total: {max: 2, on_exceed: block}}}");
 	w.s.meters[METER_CPU_MS] = 5000;
-	/* this limit has paused the session, and the owner has resumed it */
+	/* above its limit: this has paused the session, and the owner has resumed it */
 	w.s.meters[METER_DOMAINS] = 2;
 	w.s.meters[METER_BYTES_OUT] = 5;
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
@@ -71,7 +71,7 @@ static void other_limits_hold_runs_back(void **state)
 	w.s.meters[METER_BYTES_OUT] = 0;
 	w.s.violations = 3;
 	expect(engine_run(&w.s, T0), false, ACT_BLOCK, "violations");
-	/* The budget does not affect runs. */
+	/* The budget is for actions, and does not refuse a run. */
 	w.s.violations = 2;
 	w.s.spent = USD(100);
 	expect(engine_run(&w.s, T0), true, ACT_LOG, "ok");
@@ -97,7 +97,8 @@ static void every_meter(void **state)
 			w.s.meters[m] = near;
 			expect(engine_meter(&w.s, before, T0), true, ACT_ALERT, name);
 			before[m] = near;
-			/* the alert was already sent, and the limit is not exceeded yet */
+			/* no second alert, and a value of exactly `max` does not exceed the
+			 * limit */
 			w.s.meters[m] = max;
 			expect(engine_meter(&w.s, before, T0), true, ACT_LOG, "ok");
 			before[m] = max;
@@ -105,8 +106,9 @@ static void every_meter(void **state)
 			expect(engine_meter(&w.s, before, T0), a < ACT_BLOCK, (enum session_act)a,
 			       name);
 			before[m] = max + 1;
-			/* The limit was already exceeded: block and kill apply to the other runs,
-			 * too. A pause does not, as the owner may have resumed the session. */
+			/* Another run has already exceeded the limit. block and kill apply to this
+			 * run, too. A pause does not, because the owner may have resumed the
+			 * session. */
 			w.s.meters[m] = max + 2;
 			bool insists = a == ACT_BLOCK || a == ACT_KILL;
 			expect(engine_meter(&w.s, before, T0), !insists,
@@ -130,13 +132,13 @@ static void hardest_wins(void **state)
 	assert_non_null(strstr(v.reason, "bytes_out: 11, more than 10"));
 	assert_non_null(strstr(v.reason, "bytes_in: 1, more than 0"));
 	assert_non_null(strstr(v.reason, "domains: 9 of 10"));
-	/* Meters at their largest value. */
+	/* Meters at their largest value do not wrap around. */
 	w.s.meters[METER_BYTES_OUT] = UINT64_MAX;
 	w.s.meters[METER_DOMAINS] = UINT64_MAX;
 	expect(engine_meter(&w.s, before, T0), false, ACT_KILL, "domains");
 }
 
-/* An exceeded limit is reported to the owner, whichever act follows. */
+/* The owner gets a message when a limit is exceeded, whatever the session then does. */
 static void what_happened_is_told(void **state)
 {
 	uint64_t before[SESSION_METERS] = { 0 };
@@ -151,13 +153,14 @@ static void what_happened_is_told(void **state)
 	v = check(0.5);
 	expect(v, false, ACT_BLOCK, "max_cost_per_session");
 	assert_false(v.tells);
-	/* The budget is exceeded after the fact: no session ends, but the owner gets a message. */
+	/* The budget is exceeded only when the real cost is known: the session does not end, but
+	 * the owner gets a message. */
 	w.s.spent = USD(500);
 	v = engine_settle(&w.s, USD(500), USD(0.1));
 	expect(v, true, ACT_BLOCK, "max_cost_per_session");
 	assert_true(v.tells);
 	assert_non_null(strstr(v.reason, "has cost $500.00"));
-	/* One report jumps from below alert_at to above the limit. */
+	/* One report of a run goes from below alert_at to above the limit. */
 	static const enum session_meter JUMPS[] = { METER_BYTES_OUT, METER_BYTES_IN };
 	for (size_t i = 0; i < ARRAY_LEN(JUMPS); i++) {
 		before[JUMPS[i]] = 7;
@@ -165,7 +168,7 @@ static void what_happened_is_told(void **state)
 		v = engine_meter(&w.s, before, T0);
 		expect(v, i == 0, i == 0 ? ACT_LOG : ACT_BLOCK, session_meter_name(JUMPS[i]));
 		assert_true(v.tells);
-		before[JUMPS[i]] = 8; /* this was already reported */
+		before[JUMPS[i]] = 8; /* as if alert_at had been reported before */
 		v = engine_meter(&w.s, before, T0);
 		assert_false(v.tells);
 		before[JUMPS[i]] = w.s.meters[JUMPS[i]];

@@ -79,8 +79,8 @@ static void defaults(void **state)
 	session_policy_done(&none);
 }
 
-/* A policy for the existing engine (see test_session_decisions.py) is read with all its keys. The
- * keys pii_scanner and audit.include are accepted and ignored. */
+/* A policy that was written for an existing engine (see tests/e2e/test_session_decisions.py) can be
+ * read, with all its keys. pii_scanner and audit.include are accepted, but ignored. */
 static void known_schema(void **state)
 {
 	auto_policy p = good("version: \"2.1\"\n"
@@ -225,7 +225,7 @@ static void additions(void **state)
 	assert_string_equal(p.exports[0].to, "/var/log/x.jsonl");
 }
 
-/* The first error of each text: place, message and remedy. */
+/* Invalid policies, each with its first error: place, message and remedy. */
 static const struct {
 	const char *text;
 	const char *where;
@@ -390,7 +390,7 @@ static void all_findings_of_a_file(void **state)
 	auto_policy p;
 	struct ssb_error err = { 0 };
 
-	/* An error of another file in the same list does not count for this file. */
+	/* If the list already has an error of another file, this file is still valid. */
 	diag_add(d, SSB_ERROR, "other.yaml:1:1", "", "bad");
 	assert_int_equal(session_policy_parse("s.yaml", TEXT, strlen(TEXT), &p, d, &err), -1);
 	assert_int_equal(ssb_diags_count(d), 7);
@@ -425,8 +425,8 @@ static void secrets_are_not_told(void **state)
 	}
 }
 
-/* Parses a list of `n` items made from `item`, which contains %zu. Returns whether it is
- * accepted. */
+/* Parses a policy in which a list has `n` items; %zu in `item` is the number of the item. Returns
+ * whether the policy is accepted. */
 static bool accepts_items(const char *head, const char *item, const char *tail, size_t n)
 {
 	auto_buf b = BUF(1 << 20);

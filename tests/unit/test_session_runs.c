@@ -74,8 +74,8 @@ static bool is_killed(pid_t pid)
 	       WTERMSIG(status) == SIGKILL;
 }
 
-/* The action that exceeds the budget ends the session: its run is killed before session_check()
- * returns. */
+/* An action exceeds the budget, which ends the session: the session's run is killed before
+ * session_check() returns. */
 static void test_enforced(void **state)
 {
 	static const char BUDGET[] = "budget:\n  max_cost_per_session: 1.00\n"
@@ -86,7 +86,7 @@ static void test_enforced(void **state)
 	world_start("enforced", NULL, BUDGET);
 	pid_t run = begin_real("enforced");
 	assert_int_equal(session_check(w.ss, world_id("enforced"), "x", USD(0.5), &d, &err), 0);
-	assert_false(is_killed(run)); /* the budget is not exceeded */
+	assert_false(is_killed(run)); /* this action stays within the budget */
 	(void)session_check(w.ss, world_id("enforced"), "x", USD(0.9), &d, &err);
 	assert_true(is_killed(run));
 	assert_int_equal(d.runs.runs, 1);
@@ -94,8 +94,8 @@ static void test_enforced(void **state)
 	assert_int_equal(d.undone.code, SSB_OK);
 	assert_int_equal(world_lines("enforced", "run_ended"), 1);
 
-	/* A deferred kill that the caller never carries out is carried out when the store is
-	 * closed. */
+	/* After session_defer(), the caller must carry out kills itself. If it does not, they are
+	 * carried out when the store is closed. */
 	world_start("deferred", NULL, BUDGET);
 	run = begin_real("deferred");
 	session_defer(w.ss);
@@ -105,7 +105,7 @@ static void test_enforced(void **state)
 	world_reopen();
 	assert_true(is_killed(run));
 
-	/* The caller takes a deferred kill and carries it out with session_act(). */
+	/* The caller carries out a deferred kill with session_act(). */
 	world_start("taken", NULL, BUDGET);
 	run = begin_real("taken");
 	session_defer(w.ss);
@@ -126,7 +126,7 @@ static void test_runs(void **state)
 	world_start("runs-in", "runs", "");
 	struct session_run a = begin("runs", true);
 	struct session_run b = begin("runs-in", true);
-	begin("runs-in", false); /* the limit of the parent refuses it */
+	begin("runs-in", false); /* refused by the parent's limit of runs */
 	assert_int_equal(live_runs("runs"), 2);
 	assert_int_equal(live_runs("runs-in"), 1);
 	a.init = 12;
@@ -184,7 +184,8 @@ static void test_usage(void **state)
 	assert_non_null(strstr(text, "\"used\":{\"cpu_seconds\":1.500,\"bytes_out\":700}"));
 }
 
-/* A report with several violations of one kind acts like single reports. */
+/* One report with several violations of a kind has the same effect as several reports with one
+ * violation. */
 static void test_usage_violations(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -205,8 +206,8 @@ static void test_usage_violations(void **state)
 	assert_int_equal(d.after.state, SESSION_ALERT);
 	assert_true(d.notify);
 	assert_int_equal(d.after.violations, 5);
-	/* The session is already in state alert. A report that passes the threshold in one step
-	 * still sends one message. */
+	/* The session is in the state alert. A report with so many violations that it steps over
+	 * the threshold still sends exactly one message. */
 	u = (struct session_usage){ .violations = { { "stepped_over", 5 } }, .n_violations = 1 };
 	assert_int_equal(session_run_used(w.ss, &run, &u, &d, &err), 0);
 	assert_true(d.notify);
@@ -219,8 +220,8 @@ static void test_usage_violations(void **state)
 	assert_int_equal(d.state, SESSION_KILLED);
 }
 
-/* An agent that invents names of violations cannot fill the store: from a limit on, they are
- * counted as "other". */
+/* An agent cannot fill the store with invented kinds of violations: above a limit, further kinds
+ * are counted as "other". */
 static int last_count(void *arg, const char *name, uint64_t n)
 {
 	struct {
@@ -258,7 +259,7 @@ static void test_counts_are_capped(void **state)
 	assert_int_equal(session_counts(w.ss, world_id("made-up"), last_count, &q, &err), 0);
 	assert_int_equal(q.kinds, STORE_MAX_COUNTS + 1);
 	assert_int_equal(q.others, 32);
-	/* A violation that the policy names is always counted under its own name. */
+	/* A kind of violation that the policy names is always counted under its own name. */
 	assert_int_equal(session_violation(w.ss, world_id("made-up"), "real", NULL, &d, &err), 0);
 	assert_int_equal(d.state, SESSION_KILLED);
 }
@@ -279,7 +280,7 @@ static bool take_mine(struct outbox_item *ret)
 		    strstr(ret->session, "outbox") != NULL) {
 			return true;
 		}
-		outbox_item_done(ret); /* of another test: leased, but never delivered */
+		outbox_item_done(ret); /* another test's message: stays leased */
 	}
 	fail_msg("the same message is given out again and again");
 	return false;
@@ -300,10 +301,10 @@ static void test_outbox(void **state)
 	assert_non_null(strstr(item.body, "\"reason\":\"be gone\""));
 	assert_string_equal(item.url, "https://h.example/secret/path");
 	struct outbox_item second = { 0 };
-	assert_false(take_mine(&second)); /* the message is leased */
+	assert_false(take_mine(&second)); /* none: the only message is leased */
 	assert_int_equal(outbox_done(w.ss, &item, 503, "busy", 30000, &err), 0);
 	outbox_item_done(&item);
-	assert_false(take_mine(&item)); /* the message is not due yet */
+	assert_false(take_mine(&item)); /* none: the message is not due yet */
 	world_now += 30 * SECOND;
 	assert_true(take_mine(&item));
 	assert_int_equal(item.tries, 1);
@@ -369,7 +370,7 @@ static void test_damage(void **state)
 	}
 }
 
-/* A damaged child session does not prevent the end of its tree. */
+/* If a child session in the store is damaged, the other sessions of its tree can still be ended. */
 static void test_damaged_child(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -388,7 +389,7 @@ static void test_damaged_child(void **state)
 	assert_non_null(strstr(text, "\"damaged_descendants\":1"));
 }
 
-/* If the stored policy of a session is changed, the session refuses to continue until the original
+/* If the policy of a session is changed in the store, the session cannot be used until the original
  * is restored. */
 static void test_policy_is_its_own(void **state)
 {

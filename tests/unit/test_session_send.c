@@ -1,5 +1,5 @@
-/* test_session_send.c - sending a ledger to collectors: which lines are sent at which time, and as
- * which OTLP fields. tests/e2e/test_session_otel.py tests the transport. */
+/* test_session_send.c - sending a ledger to OpenTelemetry collectors: which lines are sent at which
+ * time, and as which OTLP fields. tests/e2e/test_session_otel.py tests the sending itself. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void become(const char *name, enum session_state to, const char *reason)
 	assert_true(d.notify);
 }
 
-/* Takes the next part that is due. Returns false if there is none. */
+/* Takes (leases) the next part of the ledger that is due. Returns false if there is none. */
 static bool take(struct outbox_item *ret)
 {
 	struct ssb_error err = { 0 };
@@ -48,7 +48,7 @@ static bool take(struct outbox_item *ret)
 	good(outbox_wait(w.ss, &wait, &err), &err);
 	int got = outbox_take(w.ss, LEASE, ret, &err);
 	good(got < 0 ? -1 : 0, &err);
-	assert_true(got == 0 || wait == 0); /* outbox_wait() must say that a part is due */
+	assert_true(got == 0 || wait == 0); /* if a part is due, the wait must be 0 */
 	assert_true(got == 0 || ret->kind == NOTIFY_OTEL);
 	return got == 1;
 }
@@ -112,9 +112,10 @@ static void test_each_line_once(void **state)
 	assert_int_equal(lines_of(item.body), 2);
 	assert_non_null(strstr(item.body, "\"session_created\""));
 	struct outbox_item other;
-	assert_false(take(&other)); /* the only part is leased already */
+	assert_false(take(&other)); /* the only part is already leased */
 	done(&item, 200, NULL, 0);
-	/* The delivery itself added a line. That line alone causes no request. */
+	/* The delivery has added a line to the ledger. For this line alone, no request must be
+	 * made. */
 	assert_int_equal(world_lines("once", "notification"), 1);
 	world_now += 2 * SECOND;
 	assert_false(take(&other));
@@ -162,7 +163,8 @@ static void test_parts(void **state)
 	for (int i = 0; i < 1100; i++) {
 		(void)world_check("parts", AT_ONCE);
 	}
-	/* A collector that is far behind gets the next part without the wait of a second. */
+	/* If a collector lacks more than one part, it gets the next part at once, without the usual
+	 * pause of a second. */
 	while (parts < 3 && take(&item)) {
 		assert_in_range(item.lines, 1, LINES);
 		assert_true(item.upto > upto && strlen(item.body) <= MAX_SEND_BYTES);
@@ -179,7 +181,7 @@ static void test_parts(void **state)
 	(void)drain(&parts);
 }
 
-/* Parts with long lines have fewer lines. */
+/* A part has a maximum size, so parts with long lines have fewer lines. */
 static void test_bytes(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -204,7 +206,7 @@ static void test_bytes(void **state)
 	}
 	assert_int_equal(lines, 151);
 	assert_in_range(parts, 3, 4);
-	/* The span has no room for all events, but it contains the first and the last one. */
+	/* The span has no room for all lines as events, but it has the first and the last one. */
 	become("bytes", SESSION_KILLED, "enough");
 	assert_true(take(&item) && !item.span);
 	done(&item, 200, NULL, 0);
@@ -286,8 +288,8 @@ static void test_refused(void **state)
 	(void)drain(&requests);
 }
 
-/* The process that took a part is gone: after the lease, the part can be taken again, and a late
- * success of the first process changes nothing. */
+/* A process has taken a part, and does not report a result. When its lease has ended, another
+ * process can take the part. A late report of success by the first process changes nothing. */
 static void test_lease(void **state)
 {
 	struct outbox_item item;
@@ -305,7 +307,7 @@ static void test_lease(void **state)
 	assert_int_equal(again.lines, 2);
 	assert_memory_equal(again.body, item.body, strlen(item.body));
 	done(&again, 200, NULL, 0);
-	/* the first process was only slow: its late success changes nothing */
+	/* the late report of the first process: no effect */
 	done(&item, 200, NULL, 0);
 	world_now += SECOND;
 	assert_false(take(&item));
@@ -373,7 +375,7 @@ static const char *const LEDGER[] = {
 
 struct words {
 	struct json_doc doc;
-	const struct json_node *list; /* list of log records or of spans */
+	const struct json_node *list; /* the list of log records, or of spans */
 	char text[65536];
 };
 
@@ -502,7 +504,7 @@ static void test_span(void **state)
 		assert_true(i < ARRAY_LEN(EVENTS));
 		assert_string_equal(text_of(&x, e, "name"), EVENTS[i]);
 	}
-	/* lines after the end of the session are not in the span */
+	/* the span lacks lines that came after the session's end */
 	assert_int_equal(i, ARRAY_LEN(EVENTS));
 	assert_int_equal(json_integer(json_member(&x.doc, span, "droppedEventsCount"), 0), 7);
 	const struct json_node *status = json_member(&x.doc, span, "status");

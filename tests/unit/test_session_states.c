@@ -13,9 +13,9 @@ static void test_time_out(void **state)
 	static const struct {
 		const char *name;
 		const char *yaml;
-		micros timed_out; /* the amount spent after the time-out */
-		micros actual;    /* the cost that is settled after that */
-		micros late;      /* the amount spent after this settlement */
+		micros timed_out; /* `spent` after the time-out */
+		micros actual;    /* the real cost, which is settled after the time-out */
+		micros late;      /* `spent` after this settlement */
 	} CASES[] = {
 		{ "t-charge", "budget:\n  reservation_timeout: 10s\n", USD(0.4), USD(0.1),
 		  USD(0.1) },
@@ -46,8 +46,8 @@ static void test_time_out(void **state)
 	world_now = 0;
 }
 
-/* A settlement comes after the time-out, but before any process has noticed the time-out: it counts
- * as an ordinary settlement. */
+/* If a reservation is settled after its time-out, but no process has noticed the time-out yet, it
+ * counts as settled in time. */
 static void test_late_but_first(void **state)
 {
 	world_now = 8000 * SECOND;
@@ -56,7 +56,7 @@ static void test_late_but_first(void **state)
 	int64_t other = world_check("late", USD(0.3)).reservation;
 	world_now += 5 * SECOND;
 	struct decision d = world_settle(r, USD(0.1));
-	/* the other reservation has timed out and is charged */
+	/* the other reservation ($0.30) has timed out, and is charged */
 	assert_int_equal(d.after.spent, USD(0.1) + USD(0.3));
 	assert_int_equal(d.after.reserved, 0);
 	d = world_settle(other, USD(0.2));
@@ -93,7 +93,7 @@ static void test_each_times_out_in_its_time(void **state)
 	world_now += 5 * SECOND;
 	assert_true(world_check("slow", USD(0.4)).verdict.allowed);
 	static const struct {
-		int64_t at; /* seconds after the first */
+		int64_t at; /* seconds after the first reservation */
 		micros reserved;
 	} CASES[] = { { 9, USD(0.7) },  { 10, USD(0.5) }, { 59, USD(0.5) }, { 60, USD(0.4) },
 		      { 64, USD(0.4) }, { 65, 0 },        { 200, 0 } };
@@ -114,8 +114,8 @@ static void test_given_back(void **state)
 	d = world_settle(d.reservation, -1);
 	assert_int_equal(d.after.spent, 0);
 	assert_int_equal(d.after.reserved, 0);
-	/* An action that is given back still counts as an action; otherwise an agent could try for
-	 * free. */
+	/* An action whose reservation was given back still counts as an action. Otherwise an agent
+	 * could try actions for free. */
 	assert_int_equal(d.after.actions, 1);
 }
 
@@ -193,7 +193,7 @@ static void test_child_counts_in_parent(void **state)
 	assert_int_equal(world_get("p").spent, USD(0.4));
 	assert_int_equal(world_get("p").actions, 1);
 	assert_string_equal(world_get("c2").parent, world_id("c1"));
-	d = world_check("c2", USD(0.5)); /* with this, the parent reaches 90 % of its budget */
+	d = world_check("c2", USD(0.5)); /* now the parent has used 90 % of its budget */
 	assert_true(d.verdict.allowed);
 	assert_string_equal(d.decided, world_id("p"));
 	assert_int_equal(d.state, SESSION_ALERT);
@@ -248,7 +248,7 @@ static void test_pause_and_resume_of_a_tree(void **state)
 	err = (struct ssb_error){ 0 };
 	assert_int_equal(session_become(w.ss, world_id("q0"), SESSION_ACTIVE, "", &d, &err), 0);
 	assert_int_equal(world_get("q2").state, SESSION_ACTIVE);
-	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* "own" was paused separately */
+	assert_int_equal(world_get("own").state, SESSION_PAUSED); /* it was paused before q0 */
 	assert_int_equal(session_become(w.ss, world_id("own"), SESSION_ACTIVE, "", &d, &err), 0);
 }
 

@@ -64,8 +64,8 @@ static void test_file_is_ours_alone(void **state)
 	refused(file, SSB_E_POLICY, "chmod go-w");
 	assert_int_equal(chmod(dir, 0755), 0);
 	opens(file);
-	/* The file gets a second name. Then a symlink replaces the file, and then a directory does.
-	 * Each time the store is refused. */
+	/* The store is refused in each of these cases: the file has a second hard link; the file is
+	 * a symlink; the file is a directory. */
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(link(file, other), 0);
 	refused(file, SSB_E_POLICY, "second hard link");
@@ -94,7 +94,7 @@ static void test_paths(void **state)
 	refused(path, SSB_E_USAGE, "absolute");
 	snprintf(path, sizeof(path), "%s/nowhere/sessions.db", dir);
 	refused(path, SSB_E_SYS, "open the directory");
-	/* The path of the directory may contain a symlink. */
+	/* A symlink in the path of the directory is allowed. */
 	char way[96];
 	snprintf(way, sizeof(way), "%s/way", dir);
 	assert_int_equal(symlink(".", way), 0);
@@ -180,7 +180,8 @@ static void test_damaged_file(void **state)
 	remove_dir();
 }
 
-/* A process has the lock for longer than another one waits: the other gets ETIMEDOUT after 10 s. */
+/* If a process keeps the lock longer than another one waits for it (10 s), the other one gets
+ * ETIMEDOUT. */
 static void test_busy_has_an_end(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -206,8 +207,8 @@ static void test_busy_has_an_end(void **state)
 	remove_dir();
 }
 
-/* Parameters that are not $1, $2, ... in this order are refused, as SQLite would bind other values
- * than PostgreSQL. */
+/* Parameters must be $1, $2, ... in this order. Otherwise SQLite would bind other values than
+ * PostgreSQL. */
 static void test_parameter_order(void **state)
 {
 	static const char *const BAD[] = { "SELECT $2, $1", "SELECT $1", "SELECT $1, $2, $3",
@@ -227,7 +228,8 @@ static void test_parameter_order(void **state)
 	remove_dir();
 }
 
-/* The message about an invalid URL contains nothing of it, as it may contain a password. */
+/* The message about an invalid URL must not contain any part of the URL, because it may have a
+ * password in it. */
 static void test_bad_urls(void **state)
 {
 	static const char *const BAD[] = { "postgresql://u:geheim@h:port%zz/db",

@@ -1,14 +1,16 @@
-/* test_session_sweep.c - the effect of time alone on sessions, and invalid commands of the owner.
- * States are read directly from the store, as any call of the API would apply what is due. The
- * tests run on SQLite, and also on PostgreSQL if SSB_TEST_POSTGRES names a server. */
+/* test_session_sweep.c - what the sweep does with sessions and reservations whose time is over, and
+ * invalid commands of the owner. The tests read states directly from the store, because each call
+ * of the API would first apply everything that is due. The tests run on SQLite, and also on
+ * PostgreSQL if SSB_TEST_POSTGRES names a server. */
 #include <stdio.h>
 #include <string.h>
 
 #include "session_tests.h"
 
-#define MANY 300 /* more than one query of the sweep returns */
+#define MANY 300 /* more sessions than one query of the sweep returns */
 
-/* Reads a value directly from the store: a call of the API would apply what is due. */
+/* Reads a value directly from the store, because a call of the API would first apply everything
+ * that is due. */
 static int64_t ask(const char *sql, const char *name)
 {
 	struct ssb_error err = { 0 };
@@ -33,7 +35,8 @@ static size_t sweep(void)
 	return swept.expired;
 }
 
-/* No command reads the session again: the sweep still ends its reservation. */
+/* The reservation of a session times out by the sweep, even if no command uses the session
+ * again. */
 static void test_reservations_time_out(void **state)
 {
 	world_now = 7000 * SECOND;
@@ -52,13 +55,13 @@ static void test_reservations_time_out(void **state)
 	world_now = 0;
 }
 
-/* The sweep ends all sessions that are due, however many, and no others. */
+/* The sweep ends all sessions whose time is over, however many there are, and no others. */
 static void test_many_expire(void **state)
 {
 	char name[16];
 
 	world_now = 20000 * SECOND;
-	(void)sweep(); /* ends what is left of earlier tests */
+	(void)sweep(); /* ends sessions of earlier tests */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
 		world_start(name, NULL, "session:\n  max_duration: 60s\n");
@@ -76,7 +79,7 @@ static void test_many_expire(void **state)
 	world_now = 0;
 }
 
-/* A child cannot start in a session whose time is over, and that session is stored as expired. */
+/* A session whose time is over cannot get a child. Trying it stores the session as expired. */
 static void test_parent_is_over(void **state)
 {
 	struct ssb_error err = { 0 };

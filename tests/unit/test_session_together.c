@@ -83,7 +83,7 @@ static void sql(const char *text, const char *name)
 
 /* ---- reservations of a tree ---------------------------------------------- */
 
-/* A reservation of a child that is never settled is released for its parent, too. */
+/* If a child never settles a reservation, the reservation times out for its parent, too. */
 static void test_dead_reservation_of_a_child(void **state)
 {
 	world_now = 1000 * SECOND;
@@ -99,7 +99,7 @@ static void test_dead_reservation_of_a_child(void **state)
 	world_now += SECOND + SECOND / 2;
 	struct decision d = world_check("dr", USD(0.5));
 	assert_true(d.verdict.allowed);
-	/* the check of the grandchild set this state */
+	/* this state comes from the grandchild's check */
 	assert_int_equal(d.after.state, SESSION_ALERT);
 	assert_int_equal(d.after.reserved, USD(0.5));
 	assert_int_equal(world_get("dr-c").reserved, 0);
@@ -110,8 +110,8 @@ static void test_dead_reservation_of_a_child(void **state)
 	world_now = 0;
 }
 
-/* A reservation of a sibling is released or charged in each session by that session's own
- * policy. */
+/* When a reservation of a sibling times out, the policy of each session decides whether the session
+ * releases or charges it. */
 static void test_dead_reservation_of_a_sibling(void **state)
 {
 	world_now = 1000 * SECOND;
@@ -162,7 +162,7 @@ static void test_numbers_cannot_be_guessed(void **state)
 			assert_true(llabs(n[i] - n[k]) > 1000000);
 		}
 	}
-	/* the numbers are random up to the highest bits */
+	/* reservation numbers are random, so the highest bits are used, too */
 	assert_true(high >> 50 != 0 && high <= MAX_RESERVATION);
 	for (size_t i = 0; i < ARRAY_LEN(n); i++) {
 		world_settle(n[i], 1);
@@ -216,8 +216,8 @@ static void test_acts_on_both(void **state)
 	assert_int_equal(world_get("ab-c").state, SESSION_KILLED);
 }
 
-/* If both sessions refuse for the same reason, the outer one decides. An action that the outer one
- * refuses sends no alert in the inner one. */
+/* If a session and its parent both refuse an action for the same reason, the parent's refusal is
+ * reported. An action that the parent refuses causes no alert in the child. */
 static void test_the_outer_decides(void **state)
 {
 	static const char ONE[] =
@@ -232,7 +232,7 @@ static void test_the_outer_decides(void **state)
 	assert_string_equal(session_code_name(d.verdict.code), "max_cost_per_session");
 	assert_string_equal(d.decided, world_id("o1"));
 	d = world_check("o3", USD(1.5));
-	assert_false(d.verdict.allowed); /* in the inner session alone, it would be an alert */
+	assert_false(d.verdict.allowed); /* without its parent, o3 would only give an alert */
 	assert_string_equal(d.decided, world_id("o1"));
 	assert_int_equal(d.after.state, SESSION_ACTIVE);
 	assert_int_equal(world_lines("o3", "budget_alert"), 0);
@@ -378,7 +378,7 @@ static void test_locked_copy(void **state)
 	world_get("lc");
 	auto_free char *caught_up = slurp(path);
 	assert_string_equal(caught_up, ledger);
-	/* This is more than one write of the copy contains. */
+	/* So many lines do not fit into one write to the copy. */
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	for (int i = 0; i < 1100; i++) {
 		world_check("lc", 1);
@@ -424,7 +424,7 @@ static void test_repeated_report(void **state)
 	struct decision d = used(&run, &u);
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
-	/* A repeated report gets the same answer. */
+	/* The repeated report gets the same answer as the first. */
 	d = used(&run, &u);
 	assert_false(d.verdict.allowed);
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2100);
@@ -433,7 +433,8 @@ static void test_repeated_report(void **state)
 	assert_int_equal(d.after.meters[METER_BYTES_OUT], 2800);
 }
 
-/* When a limit with "block" is exceeded, every run of the session is refused at its next report. */
+/* When a limit with "block" is exceeded, the next report of every run of the session is answered
+ * with a refusal. */
 static void test_block_holds_for_all_runs(void **state)
 {
 	struct session_usage u = { .meters = { [METER_WALL_MS] = 2000 } };
@@ -491,8 +492,8 @@ static struct waiter open_waiter(void)
 	return r;
 }
 
-/* Another process or a child session changes a session: this process must not use the values that
- * it has cached. */
+/* After another process, or a child session, has changed a session, this process must not use its
+ * cached values. */
 static void test_two_take_turns(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -533,7 +534,8 @@ static void *check_there(void *arg)
 	return NULL;
 }
 
-/* The time of a check is read after the process got the lock of the tree, not before it waited. */
+/* A check reads the time after it has got the lock of the tree, not before it waits for the
+ * lock. */
 static void test_time_after_the_lock(void **state)
 {
 	struct ssb_error err = { 0 };
@@ -568,13 +570,13 @@ static void *take_there(void *arg)
 
 	while ((r->rc = outbox_take(r->ss, 60000, &r->item, &err)) == 1 &&
 	       strcmp(r->item.session, r->id) != 0) {
-		outbox_item_done(&r->item); /* of another test: leased, but never delivered */
+		outbox_item_done(&r->item); /* another test's message: stays leased */
 	}
 	return NULL;
 }
 
-/* Another process delivers a message while this one waits to lease it: the message is not taken
- * again. */
+/* While this process waits for the lock to lease a message, another process delivers the message:
+ * this process must not take it. */
 static void test_delivered_is_not_leased(void **state)
 {
 	struct ssb_error err = { 0 };

@@ -1,5 +1,5 @@
-/* test_shrink.c - requests that were never used, and the patch that removes them. patch(1) must be
- * able to apply it, in whatever style the manifest is written. */
+/* test_shrink.c - requests of a manifest that no run has used, and the patch that removes them. In
+ * whatever style the manifest is written, patch(1) must be able to apply the patch. */
 #include "manifest_world.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "manifest/write.h"
 #include "os/file.h"
 
-/* Runs patch(1) in a new directory. Returns the patched text, new. */
+/* Runs patch(1) in a new directory. Returns the patched manifest as new text. */
 static char *applied(const char *text, const struct buf *patch)
 {
 	char dir[] = "/tmp/ssb-shrink-XXXXXX";
@@ -58,7 +58,7 @@ static void add(struct needs *s, enum need_kind kind, const char *value, unsigne
 	assert_int_equal(needs_add(s, &n), 0);
 }
 
-/* Fills `s` with the needs that count as used in all cases. */
+/* Fills `s` with the needs that the runs of all cases have. */
 static void used(struct needs *s)
 {
 	s->home = strdup("/home/u");
@@ -80,7 +80,8 @@ static void used(struct needs *s)
 static const struct {
 	const char *text;
 	size_t unused;
-	/* a line that the patch must not change; NULL: the manifest is written anew */
+	/* a text in a line that the patch must not change; NULL: the style cannot be patched, so
+	 * the manifest is written anew */
 	const char *keeps;
 } CASES[] = {
 	{ HEAD "permissions: {}\n", 0, "" },
@@ -129,7 +130,8 @@ static char *as_text(const struct manifest *m)
 	return buf_steal(&out);
 }
 
-/* If the patch removes a line that contains `line`, it must add it again. */
+/* If the patch removes a line that contains `line`, it must add a changed line that contains
+ * `line`. */
 static void check_kept(const char *patch, const char *line)
 {
 	for (const char *p = patch; (p = strchr(p, '\n')) != NULL && p[1] != '\0';) {
@@ -137,7 +139,7 @@ static void check_kept(const char *patch, const char *line)
 		size_t n = strcspn(p, "\n");
 		if (p[0] == '-' && memmem(p, n, line, strlen(line)) != NULL &&
 		    memmem(patch, strlen(patch), "+", 1) != NULL) {
-			/* the line was changed in place: its comment remains */
+			/* the line was only changed: its comment stays */
 			auto_free char *rest = strdup(p + n);
 			assert_non_null(strstr(rest, line));
 		}
@@ -174,7 +176,7 @@ static void patches(void **state)
 				assert_non_null(strstr(after, CASES[i].keeps));
 				check_kept(patch.data, CASES[i].keeps);
 			}
-			/* In the patched manifest, nothing more is unused. */
+			/* The patched manifest must have no unused request. */
 			struct shrink none = { 0 };
 			assert_int_equal(shrink_find(left, &seen, &none), 0);
 			assert_int_equal(none.n, 0);
@@ -187,7 +189,7 @@ static void patches(void **state)
 	}
 }
 
-/* A patch with many hunks in a long manifest. */
+/* A long manifest, whose patch has many hunks. */
 static void far_apart(void **state)
 {
 	struct needs seen = { 0 };

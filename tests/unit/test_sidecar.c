@@ -1,5 +1,6 @@
-/* test_sidecar.c - the skill to which an owner's manifest (sidecar) applies: the directory that it
- * names, or any skill of its name. Without a directory it grants nothing valuable by itself. */
+/* test_sidecar.c - a sidecar is a manifest that the owner has written for a skill. If it names a
+ * directory, it applies only to the skill there. Otherwise it applies to any skill of its name, and
+ * grants nothing valuable by itself. */
 #include <errno.h>
 
 #include "plan_world.h"
@@ -12,7 +13,7 @@
 	"[~/proj]}}\nentrypoint: {command: sh}\n"
 
 static char one[256];   /* DIR/weather */
-static char other[256]; /* another skill of that name */
+static char other[256]; /* another directory with a skill of this name */
 
 static int make(void **state)
 {
@@ -84,8 +85,8 @@ static void test_it_counts_for_the_one_it_names(void **state)
 	assert_int_equal(p->format, SKILL_MARKDOWN);
 	ssb_plan_free(p);
 
-	/* A path through a symlink does not count: the user who can replace the link would choose
-	 * the skill. */
+	/* If the directory in a sidecar is a path through a symlink, the sidecar does not apply.
+	 * Otherwise a user who can replace the symlink could choose the skill. */
 	sidecar(at("by/weather"));
 	p = plan_of(one, NULL);
 	assert_int_equal(p->format, SKILL_MARKDOWN);
@@ -93,8 +94,8 @@ static void test_it_counts_for_the_one_it_names(void **state)
 	ssb_plan_free(p);
 }
 
-/* A sidecar without a directory applies to any skill of its name, but valuable items are withheld
- * until the owner allows them. */
+/* A sidecar without a directory applies to any skill of its name, but its valuable items are
+ * withheld until the owner allows them. */
 static void test_one_for_any(void **state)
 {
 	struct flag words[] = { { SSB_OPT_ENV, "API_KEY" },
@@ -110,7 +111,7 @@ static void test_one_for_any(void **state)
 	assert_string_equal(p->withheld[0].what, "write ~/proj");
 	assert_string_equal(p->withheld[1].what, "environment API_KEY");
 	for (size_t i = 0; i < ARRAY_LEN(words) - 1; i++) {
-		/* an approval stores this option, which allows the item */
+		/* an approval of the item would store this option */
 		const struct refusal *w = &p->withheld[1 - i];
 		assert_int_equal(w->option, words[i].what);
 		assert_string_equal(w->value, words[i].value);
@@ -128,7 +129,7 @@ static void test_one_for_any(void **state)
 	ssb_plan_free(p);
 }
 
-/* A skill's own manifest must not contain skill.directory; a sidecar may. */
+/* skill.directory is allowed in a sidecar, but not in a skill's own manifest. */
 static void test_not_in_a_skills_own(void **state)
 {
 	struct ssb_error err = { 0 };

@@ -56,7 +56,7 @@ static void test_order(void **state)
 	assert_string_equal(p->name, "mine");
 	assert_string_equal(p->manifest, at(side));
 	assert_string_equal(p->skill_dir, at(dir));
-	assert_string_equal(p->argv.v[1], "a.py"); /* "a.py" is an ordinary argument */
+	assert_string_equal(p->argv.v[1], "a.py"); /* not a script, but an ordinary argument */
 	ssb_plan_free(p);
 
 	put(dir, "skillsandbox.yaml", SIDECAR("declared"), 0644);
@@ -73,7 +73,8 @@ static void test_order(void **state)
 	assert_int_equal(ssb_diags_count(diags), 1);
 	assert_string_equal(ssb_diags_get(diags, 0)->where, at(side));
 	assert_int_equal(ssb_diags_get(diags, 0)->severity, SSB_ALARM);
-	/* If the manifest with the highest rank is invalid, no other file replaces it. */
+	/* If the manifest that has priority is invalid, the plan fails, and no other file is used
+	 * instead. */
 	put(dir, "skillsandbox.yaml", "skill: [", 0644);
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");
 }
@@ -146,7 +147,7 @@ static void test_environment(void **state)
 	assert_non_null(strstr(text, "withheld  environment API_KEY: SKILL.md asks for it"));
 	ssb_plan_free(p);
 
-	/* The option that the remedy names gives the variable. */
+	/* The skill gets the variable by the option that the remedy names. */
 	p = plan_of(dir, args,
 	            FLAGS({ SSB_OPT_ENV, "API_KEY" }, { SSB_OPT_ENV, "GITHUB_TOKEN=2" }));
 	assert_string_equal(env(p, "API_KEY"), "k");
@@ -163,7 +164,7 @@ static void test_environment(void **state)
 	assert_null(r->value);
 	ssb_plan_free(p);
 
-	/* A denied variable is not given, even if it is granted as well. */
+	/* A variable that the policy file both grants and denies is not passed. */
 	policy("grants: {env: [API_KEY, LD_PRELOAD]}\ndeny: {env: [API_KEY, LD_PRELOAD]}\n");
 	p = plan_of(dir, args, NULL);
 	assert_null(env(p, "API_KEY"));
@@ -175,7 +176,7 @@ static void test_environment(void **state)
 	ssb_plan_free(p);
 	policy(NULL);
 
-	/* The same request in a skillsandbox.yaml is given or refused, not withheld. */
+	/* In a skillsandbox.yaml, the same requests are granted or refused, but not withheld. */
 	put(dir, "skillsandbox.yaml",
 	    HEAD "permissions: {env_vars: {allow: [API_KEY, LD_PRELOAD]}}\n", 0644);
 	p = plan_of(dir, args, NULL);
@@ -185,8 +186,8 @@ static void test_environment(void **state)
 	ssb_plan_free(p);
 }
 
-/* With a stored copy as source, the copy is read and shown as /skill, but skill_dir stays the
- * directory of the skill. */
+/* If a run uses a stored copy (.source), the copy is read and shown as /skill, but skill_dir is
+ * still the directory of the skill. */
 static void test_source(void **state)
 {
 	const char *dir = fresh();
@@ -216,11 +217,12 @@ static void test_source(void **state)
 	snprintf(file, sizeof(file), "%s/SKILL.md", dir);
 	assert_string_equal(p->manifest, at(file));
 	ssb_plan_free(p);
-	/* the file is not in the directory of the skill */
+	/* the script is only in the copy, not in the skill's directory */
 	refused_with(dir, args, SSB_E_NOT_FOUND, "old.py");
 }
 
-/* A dangerous directory (here the home) is refused as a skill's directory, also with a SKILL.md. */
+/* A dangerous directory (here the home) is refused as the directory of a skill, even if it has a
+ * SKILL.md. */
 static void test_danger(void **state)
 {
 	put("u", "SKILL.md", FRONT(""), 0644);

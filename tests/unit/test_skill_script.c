@@ -1,5 +1,5 @@
-/* test_skill_script.c - the script that is named at a run: which interpreter runs it, which names
- * are refused, and which scripts are listed. */
+/* test_skill_script.c - a run can name a script of the skill: which interpreter runs it, which
+ * names are refused, and which scripts are listed. */
 #include "skill_world.h"
 
 static void test_scripts(void **state)
@@ -8,7 +8,7 @@ static void test_scripts(void **state)
 	char sub[64];
 	static const struct {
 		const char *word;
-		const char *argv; /* or a part of the message */
+		const char *argv; /* or a part of the error message */
 		enum ssb_code code;
 	} rows[] = {
 		{ "scripts/a.py", "python3 /skill/scripts/a.py", SSB_OK },
@@ -19,7 +19,7 @@ static void test_scripts(void **state)
 		{ "scripts/e.rb", "ruby /skill/scripts/e.rb", SSB_OK },
 		{ "scripts/f.pl", "perl /skill/scripts/f.pl", SSB_OK },
 		{ "scripts/g.bash", "bash /skill/scripts/g.bash", SSB_OK },
-		/* the interpreter in its first line does not exist */
+		/* its first line names an interpreter that does not exist */
 		{ "scripts/h.sh", "sh /skill/scripts/h.sh", SSB_OK },
 		{ "scripts/elf", "/skill/scripts/elf", SSB_OK },
 		{ "link.py", "python3 /skill/link.py", SSB_OK },
@@ -84,7 +84,7 @@ static void test_scripts(void **state)
 		assert_string_equal(told.data, rows[i].argv);
 		ssb_plan_free(p);
 	}
-	/* A first line at the limit, and one byte longer. */
+	/* A script's first line of the maximum length, and one byte longer. */
 	for (size_t past = 0; past < 2; past++) {
 		char line[MAX_SHEBANG_BYTES + 2] = "#!/bin/sh ";
 		char *args[] = { (char[]){ "scripts/long" }, NULL };
@@ -99,7 +99,7 @@ static void test_scripts(void **state)
 		assert_string_equal(p->argv.v[0], "/bin/sh");
 		ssb_plan_free(p);
 	}
-	/* A path at the limit, together with "/skill/", and one byte longer. */
+	/* A path that has the maximum length together with "/skill/", and one byte longer. */
 	for (size_t past = 0; past < 2; past++) {
 		char word[MAX_PATH_BYTES];
 		char *args[] = { word, NULL };
@@ -148,11 +148,11 @@ static void test_no_script(void **state)
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
 	assert_int_equal(p->argv.n, 0);
 	assert_non_null(strstr(p->no_entry, "the skill has none"));
-	assert_int_equal(p->n_withheld, 4); /* the plan is complete apart from the entry point */
+	assert_int_equal(p->n_withheld, 4); /* only the entry point is missing in the plan */
 	assert_int_equal(ssb_run(p, (const int[3]){ 0, 1, 2 }, NULL, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	ssb_plan_free(p);
-	/* Even a single script is only named, not chosen. */
+	/* If there is only one script, the message names it, but it is not run. */
 	put(dir, "only.py", "", 0644);
 	p = plan_of(dir, NULL, NULL);
 	assert_int_equal(p->argv.n, 0);
@@ -187,7 +187,8 @@ static size_t names_of(const char *dir)
 	return out.len == 0 ? 0 : n;
 }
 
-/* At each limit, and one past it: scripts that are too deep or too many are not listed. */
+/* Scripts that are too deep, or too many, are not listed. Each limit is tested exactly, and one
+ * past it. */
 static void test_script_caps(void **state)
 {
 	const char *dir = fresh();
@@ -207,7 +208,7 @@ static void test_script_caps(void **state)
 		put(dir, path, "", 0644);
 	}
 	assert_int_equal(names_of(dir), MAX_SCRIPT_NAMES);
-	/* The entries "." and ".." count for the limit, too. */
+	/* The entries "." and ".." count for MAX_SCRIPT_WALK, too. */
 	dir = fresh();
 	for (size_t i = 0; i < MAX_SCRIPT_WALK - 3; i++) {
 		snprintf(path, sizeof(path), ".%zu", i);
@@ -215,8 +216,8 @@ static void test_script_caps(void **state)
 	}
 	put(dir, "a.sh", "", 0644);
 	assert_int_equal(names_of(dir), 1);
-	/* With more entries than the limit, some scripts are missing, whatever the order of the
-	 * entries is. */
+	/* If there are more entries than the limit, some scripts are missing in the list, in
+	 * whatever order the entries are read. */
 	for (size_t i = 0; i < 2; i++) {
 		char *sub = at("many");
 		(void)mkdir(sub, 0755);

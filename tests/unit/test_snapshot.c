@@ -38,10 +38,11 @@ static void copy_is_the_same(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
 	skill_files_done(&copy);
-	make_copy(&copy, &kept); /* a second copy succeeds, as the first one exists */
+	make_copy(&copy, &kept); /* making it again succeeds: the copy exists */
 }
 
-/* A file that changed after it was hashed makes the copy fail, and no copy remains. */
+/* If a file has changed after it was hashed, making the copy fails, and no part of the copy
+ * remains. */
 static void copy_of_other_bytes(void **state)
 {
 	static const char *const CHANGES[] = { "BYTES", "more than there was", "", NULL };
@@ -65,11 +66,11 @@ static void copy_of_other_bytes(void **state)
 	}
 	AUTO(skill_files_done) struct skill_files p = { 0 };
 	bool kept = false;
-	make_copy(&p, &kept); /* the control: with unchanged files */
+	make_copy(&p, &kept); /* the control: the files are as they were hashed */
 	assert_true(kept);
 }
 
-/* A directory was replaced by a symlink after it was read: the copy fails. */
+/* If a directory was replaced by a symlink after it was read, making the copy fails. */
 static void copy_through_a_link(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };
@@ -120,7 +121,7 @@ static void swept_when_idle(void **state)
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
 	assert_int_equal(stat(path, &st), 0); /* the copy is not old enough to be removed */
 	make_old(path);
-	assert_true(snapshot_there(&owner, &p)); /* this use makes the copy young again */
+	assert_true(snapshot_there(&owner, &p)); /* this use sets the copy's time anew */
 	assert_int_equal(snapshot_sweep(&owner, &err), 0);
 	assert_int_equal(stat(path, &st), 0);
 	make_old(path);
@@ -135,7 +136,8 @@ static bool is_there(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* Runs remove old copies once a day, and also if the time of the last removal is in the future. */
+/* Runs remove old copies once a day. If the stored time of the last removal is in the future, they
+ * remove them now. */
 static void tidied_once_a_day(void **state)
 {
 	AUTO(skill_files_done) struct skill_files p = { 0 };
@@ -152,7 +154,7 @@ static void tidied_once_a_day(void **state)
 	make_copy(&p, &kept);
 	make_old(path);
 	snapshot_tidy(&owner);
-	assert_true(is_there(path)); /* the removal has been done today */
+	assert_true(is_there(path)); /* not again today */
 	make_old(mark);
 	snapshot_tidy(&owner);
 	assert_false(is_there(path));

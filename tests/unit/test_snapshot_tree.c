@@ -1,5 +1,5 @@
-/* test_snapshot_tree.c - the copy of a directory that cannot be idmapped. Root makes the copy,
- * while other users may change the directory, and while the file system may list any names. */
+/* test_snapshot_tree.c - the copy of a directory that cannot be idmapped. Root makes the copy.
+ * Meanwhile, other users may change the directory, and its file system may list any names. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* test_splice.c - one direction of a connection, between real sockets. */
+/* test_splice.c - a flow (one direction of a relayed connection), between real sockets. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -128,8 +128,8 @@ static void relay_stop(struct relay *r)
 	(void)close(r->reader);
 }
 
-/* The flow has data in its pipe, and its sender has more pieces than a pipe can contain. The flow
- * sends all of them, and then the receiver blocks: no second pipe may be opened. */
+/* The flow has data in its pipe, and its sender sends more pieces than a pipe can contain. The flow
+ * passes some of them on, and then the receiver blocks. The flow must not open a second pipe. */
 static void a_flow_has_one_pipe(void **state)
 {
 	char data[50] = { 0 };
@@ -138,7 +138,7 @@ static void a_flow_has_one_pipe(void **state)
 
 	connect_up(&other, &others);
 	relay_start(&r);
-	/* so that the pieces are not adjacent in kernel memory */
+	/* the sends to `other` keep the pieces apart in the kernel's memory */
 	for (int i = 0; i < PIECES; i++) {
 		assert_int_equal(__real_send(r.sender, data, sizeof(data), 0), sizeof(data));
 		assert_int_equal(__real_send(other, data, 1, 0), 1);
@@ -154,7 +154,7 @@ static void a_flow_has_one_pipe(void **state)
 	relay_stop(&r);
 }
 
-/* The limit has become smaller than the data in the pipe: only as many bytes as the limit are
+/* If the limit becomes smaller than the data in the pipe, only as many bytes as the limit are
  * sent. */
 static void no_more_than_may_be(void **state)
 {
@@ -168,8 +168,8 @@ static void no_more_than_may_be(void **state)
 	relay_stop(&r);
 }
 
-/* Data before and after an out-of-band byte: the flow transfers both parts. splice() stops at that
- * byte, and so does a recv() that has read something. */
+/* The flow must pass on the data before and after an out-of-band byte. splice() stops at this byte,
+ * and so does a recv() that has already read something. */
 static void urgent_data_is_passed(void **state)
 {
 	char data[5000] = { 0 };

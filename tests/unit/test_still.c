@@ -1,5 +1,5 @@
-/* test_still.c - processes that are paused by signals, and the CPU time of a process tree. The test
- * uses real processes, its children. */
+/* test_still.c - pausing a tree of processes by signals, and measuring its CPU time. The trees are
+ * real child processes of the test. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static pid_t chain(int depth)
 static bool all_beat(void)
 {
 	uint64_t before[DEPTH + 1];
-	bool all = true; /* every process has counted within 200 ms */
+	bool all = true; /* true if every process counts within 200 ms */
 
 	for (int i = 1; i <= DEPTH; i++) {
 		before[i] = beats[i];
@@ -103,8 +103,8 @@ static bool some_beat_soon(void)
 
 static void reap_all(void)
 {
-	/* A check of the whole tree after each signal would take as long as all other tests
-	 * here. */
+	/* The tree is not checked after each signal, because that would take as long as all other
+	 * tests in this file. */
 	do {
 		still_signal(&dog, false, SIGKILL);
 		usleep(1000);
@@ -127,7 +127,7 @@ static void test_tree_stands(void **state)
 	still_signal(&dog, false, SIGCONT);
 	assert_true(all_beat_soon());
 	reap_all();
-	assert_false(still_moving(&dog, false)); /* all processes have ended */
+	assert_false(still_moving(&dog, false)); /* no process of the tree is left */
 }
 
 static struct rlimit set_files(rlim_t files)
@@ -140,7 +140,7 @@ static struct rlimit set_files(rlim_t files)
 	return before;
 }
 
-/* A level of the tree takes fds: a process deeper than the available fds does not count as
+/* The walk needs fds for each level of the tree. If they do not suffice, the tree does not count as
  * paused. */
 static void test_deeper_than_there_are_fds(void **state)
 {
@@ -158,8 +158,8 @@ static void test_deeper_than_there_are_fds(void **state)
 	reap_all();
 }
 
-/* The tree is so deep that the walk would run out of stack: it counts as moving. The processes end
- * after 60 s if the test is aborted. */
+/* If the tree is so deep that the walk would need too much stack, it does not count as paused. (If
+ * the test is aborted, the processes end after 60 s.) */
 static void test_deeper_than_there_is_stack(void **state)
 {
 	static const char DEEPER[] = "[ $1 = 0 ] && echo || sh -c \"$0\" \"$0\" $(($1 - 1)) & "
@@ -182,8 +182,8 @@ static void test_deeper_than_there_is_stack(void **state)
 	(void)close(there[0]);
 }
 
-/* The parent in vfork() cannot stop before its child does, and it runs none of its own code until
- * then: both count as paused. */
+/* The parent in vfork() does not stop before its child has ended or called exec, but until then it
+ * executes no code. So both count as paused. */
 static void test_vfork_stands(void **state)
 {
 	pid_t pid = fork();
@@ -204,7 +204,7 @@ static void test_vfork_stands(void **state)
 	reap_all();
 }
 
-/* The CPU time of a tree includes the process itself, an ended child that it waited for, and a
+/* The CPU time of a tree is that of the process, of an ended child that it waited for, and of a
  * running child. */
 static void test_meter_adds_up(void **state)
 {
@@ -242,8 +242,8 @@ static void test_meter_adds_up(void **state)
 	(void)close(there[1]);
 }
 
-/* The parent ignores SIGCHLD, so the time of its ended children is lost to the kernel's sums. The
- * meter keeps the time that it has seen, and never decreases. */
+/* The parent ignores SIGCHLD, so the kernel adds the time of its ended children to no sum. The
+ * meter keeps the time that it has measured of them, and never goes back. */
 static void test_meter_keeps_what_vanishes(void **state)
 {
 	struct meter m = { 0 };

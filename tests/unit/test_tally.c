@@ -1,5 +1,5 @@
-/* test_tally.c - the resources that a run has used: nothing is lost, nothing counts twice, and
- * urgent numbers are reported at once. */
+/* test_tally.c - the tally of what a run has used: nothing is lost, nothing counts twice, and
+ * urgent numbers are reported immediately. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ static void test_differences(void **state)
 	assert_int_equal(u.meters[METER_RUNS], 0);
 	tally_settled(&t, true);
 	assert_true(tally_empty(&t));
-	used(14, 300, 1000, 2500); /* a clock that goes back subtracts nothing */
+	used(14, 300, 1000, 2500); /* a clock that goes back makes nothing smaller */
 	tally_take(&t, &u);
 	assert_int_equal(u.meters[METER_CPU_MS], 0);
 	assert_int_equal(u.meters[METER_WALL_MS], 100);
@@ -83,7 +83,7 @@ static void test_a_failure_loses_nothing(void **state)
 	assert_int_equal(u.report, 1);
 	tally_settled(&t, false);
 	assert_true(tally_repeats(&t) && !tally_empty(&t));
-	tally_take(&t, &u); /* the same report again, unchanged, as the store may have it already */
+	tally_take(&t, &u); /* not settled: the same report, because the store may have it */
 	assert_int_equal(u.report, 1);
 	assert_int_equal(u.meters[METER_CPU_MS], 5);
 	assert_int_equal(u.meters[METER_CONNECTIONS], 1);
@@ -96,7 +96,7 @@ static void test_a_failure_loses_nothing(void **state)
 	assert_string_equal(u.domains[0], "a.example");
 	tally_settled(&t, true);
 	assert_false(tally_repeats(&t) || tally_empty(&t));
-	tally_take(&t, &u); /* the numbers since the first report */
+	tally_take(&t, &u); /* only what came after the first report */
 	assert_int_equal(u.report, 2);
 	assert_int_equal(u.meters[METER_CPU_MS], 2);
 	assert_int_equal(u.meters[METER_CONNECTIONS], 1);
@@ -143,7 +143,7 @@ static void test_names_are_bounded(void **state)
 		snprintf(name, sizeof(name), "n%d.example", i);
 		connection(name);
 	}
-	assert_true(tally_full(&t)); /* the next new name would be lost */
+	assert_true(tally_full(&t)); /* no room for one more new name */
 	tally_take(&t, &u);
 	assert_int_equal(u.n_domains, MAX_TALLY_NAMES);
 	assert_true(tally_full(&t));

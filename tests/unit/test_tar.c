@@ -59,7 +59,7 @@ static void test_prefix_and_full_fields(void **state)
 	assert_int_equal(header(block, &got), 1);
 	assert_int_equal(strlen(got.name), 256);
 	assert_int_equal(got.name[155], '/');
-	memcpy(block + 257, "ustar  ", 8); /* the GNU format has no prefix field */
+	memcpy(block + 257, "ustar  ", 8); /* in the GNU format there is no field "prefix" */
 	tar_sum(block);
 	assert_int_equal(header(block, &got), 1);
 	assert_int_equal(strlen(got.name), 100);
@@ -204,7 +204,7 @@ static void test_apply(void **state)
 	assert_string_equal(m.link, "l");
 	assert_int_equal(m.size, 7);
 	m = (struct tar_member){ .type = TAR_FILE, .name = "next", .size = 1 };
-	assert_int_equal(tar_apply(&over, &m, &why), 0); /* the values apply to one member only */
+	assert_int_equal(tar_apply(&over, &m, &why), 0); /* `over` applies to one member only */
 	assert_string_equal(m.name, "next");
 	assert_int_equal(m.size, 1);
 	over = (struct tar_over){ .sized = true, .size = 1 };

@@ -33,7 +33,7 @@ static enum tls_verdict parse(const uint8_t *data, size_t len, char name[TLS_MAX
 	name[TLS_MAX_NAME - 1] = '\0';
 	enum tls_verdict v = tls_hello_parse(exact, len, name);
 	if (v != TLS_NAME && v != TLS_ECH) {
-		assert_int_equal(strspn(name, "X"), TLS_MAX_NAME - 1); /* the name is not written */
+		assert_int_equal(strspn(name, "X"), TLS_MAX_NAME - 1); /* name is unchanged */
 	}
 	return v;
 }
@@ -47,8 +47,8 @@ static size_t add(uint8_t *out, size_t at, const void *bytes, size_t n)
 /* session id, cipher suites, compression */
 #define MIDDLE "\004sess\0\004\023\001\023\002\001\0"
 
-/* Builds a ClientHello message, not yet in records, with these vectors and extensions. Returns its
- * length. */
+/* Builds a ClientHello message without records. `middle` has the vectors before the extensions
+ * (session id, cipher suites, compression). Returns the length. */
 static size_t build_with(const void *middle, size_t middle_len, const void *ext, size_t ext_len,
                          uint8_t *out)
 {
@@ -129,8 +129,8 @@ static size_t load(const char *file, uint8_t *out, size_t room)
 	return bytes.len;
 }
 
-/* Each real hello is parsed as a whole, as every prefix, in records of every size, and in two
- * records split at every byte. */
+/* Parses each recorded hello as a whole, each prefix of it, in records of each size, and in two
+ * records for each place of the cut. */
 static void test_real(void **state)
 {
 	uint8_t data[4096], out[8 * 4096];
@@ -169,8 +169,8 @@ static const struct {
 	{ RAW(""), TLS_NO_NAME, NULL },
 	{ RAW(OTHERS), TLS_NO_NAME, NULL },
 	{ RAW(GREASE), TLS_NO_NAME, NULL },
-	/* encrypted hellos: the current extension, those of drafts, and ESNI; extensions with
-	 * neighbouring numbers are not */
+	/* hellos with an encrypted part: ECH, its drafts, and ESNI; then extensions with the
+	 * numbers beside these, which are not */
 	{ RAW(SNI ECH), TLS_ECH, "a.example" },
 	{ RAW(ECH SNI), TLS_ECH, "a.example" },
 	{ RAW(ECH), TLS_ECH, "" },
@@ -184,7 +184,7 @@ static const struct {
 	{ RAW("\377\001\0\001\0"), TLS_NO_NAME, NULL },
 	{ RAW("\377\315\0\0"), TLS_NO_NAME, NULL },
 	{ RAW("\377\317\0\0"), TLS_NO_NAME, NULL },
-	/* more than one name: in two extensions or in two entries, with and without ECH */
+	/* more than one name, in two extensions or in two entries of one, with and without ECH */
 	{ RAW(SNI SNI), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\012\0\010\0\0\001a\0\0\001b"), TLS_BAD_NAME, NULL },
 	{ RAW("\0\0\0\012\0\010\0\0\001a\001\0\001b"), TLS_BAD_NAME, NULL },
@@ -298,7 +298,7 @@ static void test_names(void **state)
 	}
 }
 
-/* The parser must decide at the last of these bytes. With one byte less, the verdict is
+/* The last of these bytes must be enough for the verdict. With one byte less, the verdict is
  * TLS_MORE. */
 static const struct {
 	const char *bytes;
@@ -323,9 +323,9 @@ static const struct {
 	{ RAW("\026\003\001\100\001"), TLS_BROKEN }, /* a record of 16385 bytes */
 	{ RAW("\026\003\001\001\0\001\002\0\0"), TLS_BROKEN },
 	{ RAW("\026\003\001\001\0\001\377\377\377"), TLS_BROKEN },
-	/* more bytes than the message in its record */
+	/* the record is longer than the message in it */
 	{ RAW("\026\003\001\0\012\001\0\0\005"), TLS_BROKEN },
-	/* between two fragments: an alert, an empty record, another version */
+	/* after the first fragment: an alert, another version, an empty record */
 	{ RAW("\026\003\001\0\002\001\0\025"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\002\001\0\026\002"), TLS_BROKEN },
 	{ RAW("\026\003\001\0\002\001\0\026\003\003\0\0"), TLS_BROKEN },
@@ -372,7 +372,7 @@ static void test_fields(void **state)
 
 	for (size_t i = 0; i < ROWS(CHANGES); i++) {
 		size_t n = build(RAW(SNI), msg);
-		assert_int_equal(msg[52], sizeof(SNI) - 1); /* the offsets in CHANGES are right */
+		assert_int_equal(msg[52], sizeof(SNI) - 1); /* CHANGES relies on this offset */
 		msg[CHANGES[i].at] = CHANGES[i].byte;
 		enum tls_verdict v = parse(data, wrap(msg, n, 100, data), name);
 		if (v != CHANGES[i].verdict) {
@@ -385,7 +385,8 @@ static void test_fields(void **state)
 	assert_int_equal(parse(data, wrap(msg, 51, 100, data), name), TLS_NO_NAME);
 }
 
-/* The vectors before the extensions, each at its limits and past them. */
+/* The vectors before the extensions (session id, cipher suites, compression): each at its limits,
+ * and past them. */
 static const struct {
 	const char *middle;
 	size_t len;
@@ -425,7 +426,7 @@ static void test_more_after(void **state)
 	assert_int_equal(parse(data, add(data, len, RAW("\024\003\003\0\001\001")), name),
 	                 TLS_NAME);
 	assert_int_equal(parse(data, add(data, len, RAW("garbage")), name), TLS_NAME);
-	/* Within that record nothing may follow, not even another hello. */
+	/* But in the record of the hello itself, nothing may follow, not even another hello. */
 	n += build(RAW(""), msg + n);
 	assert_int_equal(parse(data, wrap(msg, n, 256, data), name), TLS_BROKEN);
 }
@@ -439,8 +440,8 @@ static void test_long(void **state)
 	char name[TLS_MAX_NAME];
 
 	assert_true(msg != NULL && data != NULL && ext != NULL);
-	/* a large extension before the name; all extensions together have 65535 bytes, the
-	 * maximum */
+	/* a large extension comes before the name, so that all extensions together have 65535
+	 * bytes, the maximum */
 	size_t pad = 65535 - (sizeof(SNI) - 1) - 4;
 	ext[1] = 0x15;
 	ext[2] = (uint8_t)(pad >> 8);
@@ -464,8 +465,8 @@ static void test_long(void **state)
 	assert_int_equal(parse(data, len, name), TLS_BROKEN);
 }
 
-/* At most 5 bytes are left after a record: no further record fits, so the verdict must not be
- * TLS_MORE. */
+/* If at most 5 bytes of TLS_HELLO_MAX are left after a record, no further record fits, so the
+ * verdict must not be TLS_MORE. */
 static void test_edge(void **state)
 {
 	auto_free uint8_t *msg = calloc(1, SIZE), *data = calloc(1, SIZE);

@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, tmp);
 }
 
-/* Returns a plan that depends on no file of the machine. */
+/* Returns a plan for which no file of this machine matters. */
 static struct ssb_plan plan_of(char *trace_output)
 {
 	return (struct ssb_plan){ .name = "weather",
@@ -98,8 +98,8 @@ static void close_fine(struct trace *t)
 	trace_free(t);
 }
 
-/* Loads the document with an independent parser and evaluates a condition
- * with `d` as the document. */
+/* Parses the document with Python, and fails the test unless the Python expression `condition` is
+ * true, in which `d` is the document. */
 static void check_json(const char *path, const char *condition)
 {
 	static const char program[] = "import json,sys,re\n"
@@ -125,7 +125,8 @@ static bool exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* Writes the path of the early record, runs/ID.trace.jsonl, for runs/ID/trace.json. */
+/* Writes to `out` the path that the record has at first (runs/ID.trace.jsonl), made from the path
+ * runs/ID/trace.json. */
 static void early_record(const char *path, char *out, size_t size)
 {
 	const char *name = strrchr(path, '/');
@@ -259,7 +260,7 @@ static void test_event_cap(void **state)
 	check_json(plan.trace_output, "len(d['events']) == 4912 == d['counters']['events']");
 	check_json(plan.trace_output, "d['counters']['events_dropped'] == 0");
 
-	t = open_at(&plan); /* replaces the file of the first run */
+	t = open_at(&plan); /* the second run replaces the file of the first */
 	for (size_t i = 0; i < ordinary + 1; i++) {
 		trace_eventf(t, EV_STDOUT, "%zu", i);
 	}
@@ -278,7 +279,7 @@ static void test_violation_caps(void **state)
 	struct ssb_plan plan = plan_of(output_at("t.json"));
 
 	struct trace *t = open_at(&plan);
-	const int most = 1000 + 20; /* the common room, and the room of the violation's class */
+	const int most = 1000 + 20; /* common room + the room of the violations' class */
 	for (int i = 0; i < most + 1; i++) {
 		trace_violation(t, EV_FILE_BLOCKED, "%d", i);
 	}
@@ -288,7 +289,7 @@ static void test_violation_caps(void **state)
 	check_json(plan.trace_output, "d['counters']['violations_dropped'] == 1 and "
 	                              "d['violation_summary']['total_enforcements'] == 1021");
 
-	t = open_at(&plan); /* the limit of bytes is reached before the limit of violations */
+	t = open_at(&plan); /* now the limit of bytes is reached before that of violations */
 	for (int i = 0; i < 100; i++) {
 		trace_violation(t, EV_FILE_BLOCKED, "%04096d", i);
 	}
@@ -351,7 +352,7 @@ static void test_unwritable(void **state)
 	assert_int_equal(mkdir(closed, 0500), 0);
 	assert_int_equal(chmod(tmp, 0755), 0);
 	if (getuid() == 0) {
-		(void)setfsuid(65534); /* root can write anywhere; another fsuid cannot */
+		(void)setfsuid(65534); /* root can write everywhere, so use another fsuid */
 	}
 	enum ssb_code file = open_fails(&plan, tmp);
 	plan.trace_output = NULL;
@@ -365,7 +366,7 @@ static void test_unwritable(void **state)
 	close_fine(open_at(&plan));
 }
 
-/* A trace output inside a directory that the skill can write is refused. */
+/* --trace-output in a directory that the skill can write to is refused. */
 static void test_output_in_write_grant(void **state)
 {
 	struct stat st;
@@ -390,7 +391,7 @@ static void test_output_in_write_grant(void **state)
 	assert_int_equal(err.code, SSB_E_USAGE);
 	assert_null(t);
 
-	/* the control: in a directory that the skill can only read, the output is accepted */
+	/* the control: a directory that the skill can only read is accepted */
 	grant.access = ACCESS_READ;
 	close_fine(open_at(&plan));
 	check_json(plan.trace_output, "d['exit_code'] == 3");
@@ -433,7 +434,7 @@ static void test_crash_leaves_record(void **state)
 	trace_eventf(t, EV_SKILL_STARTED, "about to start");
 	assert_int_equal(trace_sync(t, &err), 0);
 	trace_eventf(t, EV_STDOUT, "never written");
-	trace_free(t); /* like a crash: only the fd is closed */
+	trace_free(t); /* closes only the fd, as a crash does */
 	assert_false(exists(path));
 	auto_file f = fopen(part, "r");
 	assert_non_null(f);

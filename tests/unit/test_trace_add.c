@@ -26,7 +26,7 @@
 #include "os/clock.h"
 
 static char tmp[64];
-static char path[PATH_MAX];       /* trace.json of the last run */
+static char path[PATH_MAX];       /* path of trace.json of the last run */
 static char record[PATH_MAX + 1]; /* path of the record of that run */
 
 static int sh(const char *command)
@@ -82,8 +82,8 @@ static void finish(struct trace *t)
 	trace_free(t);
 }
 
-/* Checks the hash chain of the record. Then `condition`, a Python expression, must be true; in it,
- * `d` is the document and `r` is the list of lines. */
+/* Checks the hash chain of the record. Then fails the test unless the Python expression `condition`
+ * is true. In it, `d` is the document, and `r` is the list of the record's lines. */
 static void check(const char *condition)
 {
 	static const char program[] =
@@ -203,10 +203,10 @@ static void test_repeats_are_counted(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct event a = attempt("/a");
 		struct event b = attempt("/b");
-		a.pid = 100 + i; /* repeats are counted together, whichever process makes them */
+		a.pid = 100 + i; /* repeats by another process count together with these */
 		trace_add(t, &a);
 		trace_add(t, &b);
-		/* output is not an attempt: each event has its own line */
+		/* output is not an attempt: equal output is not counted, each has its line */
 		trace_event(t, EV_STDOUT, "same", 4);
 	}
 	struct event c = attempt("/c");
@@ -290,8 +290,8 @@ static void test_long_events_are_cut(void **state)
 	check("end['counters']['dropped'] == 0");
 }
 
-/* The path of a missing file takes at most 4 KiB of a line, whatever its bytes are. A path of usual
- * length is not cut. */
+/* In a line, the path of a missing file takes at most 4 KiB, whatever bytes are in it. A path of
+ * usual length is not cut. */
 static void test_absent_names_are_short_lines(void **state)
 {
 	static char raw[MAX_PATH_BYTES], whole[MAX_PATH_BYTES];
@@ -337,7 +337,8 @@ static void test_absent_names_are_short_lines(void **state)
 	      "hashlib.sha256(b'/tmp/' + b'\\1' * 2500).hexdigest()");
 }
 
-/* event_first_width() never skips a width with which the event fits. */
+/* A width (EVENT_WIDTHS) says how much of each text a line has. event_first_width(), the first one
+ * that is tried, must not skip a width with which the event fits. */
 static void test_no_width_is_passed_over_in_vain(void **state)
 {
 	static const char *const FILLS[] = {
@@ -371,7 +372,8 @@ static void test_no_width_is_passed_over_in_vain(void **state)
 	}
 }
 
-/* The parts of all rooms add up to the whole, and each part is larger than one line. */
+/* Each kind of event has its own room (a share of the trace). All rooms together make up the whole,
+ * and each is larger than one line. */
 static void test_rooms_add_up(void **state)
 {
 	static const struct room_part WHOLE[PLACE_COUNT] = {
@@ -394,13 +396,13 @@ static void test_rooms_add_up(void **state)
 	}
 }
 
-/* Every class that a single event can have has a room with the name of the class. */
+/* Every threat class that a single event can have has a room, which has the name of the class. */
 static void test_rooms_of_classes(void **state)
 {
 	for (int id = 0; id < CLASS_COUNT; id++) {
 		const struct room_info *room = &ROOMS[ROOM_CLASS + id];
 		if (id == CLASS_SUPPLY_CHAIN_ATTACK || id == CLASS_CREDENTIAL_EXFILTRATION) {
-			assert_null(room->name); /* these classes are derived from other events */
+			assert_null(room->name); /* only several events together give this class */
 			continue;
 		}
 		assert_string_equal(room->name, CLASSES[id].name);
@@ -411,7 +413,8 @@ static void test_rooms_of_classes(void **state)
 	}
 }
 
-/* Returns a violation of the class of `room`, with the least severe operation for a flood. */
+/* Returns a violation of the class that `room` is for, with the least severe operation that a flood
+ * can use. */
 static struct event violation_of(enum room room, const char *name)
 {
 	static const struct {
@@ -453,8 +456,8 @@ static struct event violation_of(enum room room, const char *name)
 		               .reason = reason_from(ROWS[i].reason) };
 }
 
-/* One class has more violations than its room, at the limit and past it: each other class still
- * gets its line. */
+/* One class has as many violations as fit into its room, and more: each other class still gets its
+ * line. */
 static void test_no_violation_hides_a_worse_one(void **state)
 {
 	static const enum room FLOODS[] = { ROOM_VIOLATION, ROOM_CLASS + CLASS_DISCOVERY,
@@ -489,7 +492,7 @@ static void test_no_violation_hides_a_worse_one(void **state)
 	}
 }
 
-/* Adds one event that belongs to `room`. */
+/* Adds one event whose room is `room`. */
 static void add_to(struct trace *t, enum room room, const char *name)
 {
 	struct bytes text = { name, strlen(name) };
@@ -534,8 +537,8 @@ static void add_to(struct trace *t, enum room room, const char *name)
 	trace_add(t, &e);
 }
 
-/* One room is flooded: each other room still gets its line in the record and the document. Dropped
- * events are counted, and all of them belong to the flood. */
+/* One room gets far too many events. The event of each other room still gets its line in the record
+ * and in the document. Dropped events are counted, and all of them are of the flooded room. */
 static void test_no_flood_hides_another_kind(void **state)
 {
 	static const enum room FLOODS[] = { ROOM_OTHER, ROOM_CHANGE, ROOM_CONNECTION,
@@ -554,7 +557,7 @@ static void test_no_flood_hides_another_kind(void **state)
 			add_to(t, room, name);
 		}
 		finish(t);
-		/* Some rooms reach their limit of lines, others their limit of bytes. */
+		/* Depending on the flooded room, its limit of lines or of bytes is reached. */
 		snprintf(condition, sizeof(condition),
 		         "calm(r[1:-2]) == %d == calm(d['events']) and "
 		         "(lambda c: c['dropped'] > 2000 and c['dropped_by'] == {'%s': "
@@ -569,7 +572,7 @@ static void test_no_flood_hides_another_kind(void **state)
 	}
 }
 
-/* A flood of bytes, and a flood of repeats: neither uses the space of other rooms. */
+/* Neither very long events nor many repeats may use the space of other rooms. */
 #define LONG_NAMES 18000
 
 static void test_no_flood_of_bytes_or_repeats(void **state)
@@ -587,7 +590,7 @@ static void test_no_flood_of_bytes_or_repeats(void **state)
 		                              .op = OP_OPEN,
 		                              .path = { long_name, sizeof(long_name) } });
 	}
-	/* each event twice, so that each has a repeat */
+	/* adds each event twice, so that each has a repeat */
 	for (int i = 0; i < 2 * TRACE_MAX_LINES / 10; i++) {
 		snprintf(name, sizeof(name), "/flood/%d", i);
 		add_to(t, ROOM_OTHER, name);
@@ -626,7 +629,7 @@ static void test_line_cap(void **state)
 	struct event again = attempt("/4095");
 	again.violation = false;
 	trace_add(t, &again);
-	/* A violation has its own space, which no other event uses. */
+	/* There is still space for a violation, because no other event may use this space. */
 	struct event grave = attempt("/grave");
 	trace_add(t, &grave);
 	trace_eventf(t, EV_EXIT_CODE, "0");
@@ -704,7 +707,7 @@ static void test_waiting_lines(void **state)
 	finish(t);
 }
 
-static int others; /* number of flock() calls that fail as if another process had the lock */
+static int others; /* so many calls of flock() fail, as if another process had the lock */
 
 int flock(int fd, int operation)
 {
@@ -716,8 +719,8 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-/* Another process, which checks whether the run is active, has the lock of the record for a moment:
- * the run waits for the lock. */
+/* Another process has locked the record for a moment, to check whether the run is active: the run
+ * waits for the lock. */
 static void test_lock_is_waited_for(void **state)
 {
 	others = 20;
@@ -732,8 +735,8 @@ static void test_lock_is_waited_for(void **state)
 	assert_int_equal(errno, EWOULDBLOCK);
 	finish(t);
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
-	/* If the other process never releases it, the run begins without the lock, and locks the
-	 * record later. */
+	/* If the other process keeps the lock, the run begins without it, and locks the record
+	 * later. */
 	others = INT_MAX;
 	t = begin();
 	others = 0;
@@ -757,7 +760,7 @@ static void test_lock(void **state)
 	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
 }
 
-/* the run whose record moves into its directory after the first fstatat() */
+/* if set, the record of this run is moved into its directory after the next fstatat() */
 static struct trace *moves;
 
 int fstatat64(int dir, const char *name, struct stat64 *ret, int flags)
@@ -787,7 +790,7 @@ static void test_it_moves_while_it_is_listed(void **state)
 	runs_stat(&runs);
 	assert_null(moves);
 	assert_int_equal(runs.n, 1);
-	runs_stat(&runs); /* now found under its new name */
+	runs_stat(&runs); /* now the record is found at its new path */
 	assert_int_equal(runs.n, 1);
 	finish(t);
 }
@@ -870,8 +873,8 @@ static void number_member(struct json *j, void *arg)
 	json_kuint(j, "number", *(const uint32_t *)arg);
 }
 
-/* Events pass through the queue with extra data of any size. The text of an event is not
- * overwritten by the next event. */
+/* Events with extra data of any size pass through the queue from observer to trace. The next event
+ * in the queue must not overwrite the text of the one that was taken. */
 static void test_by_the_queue(void **state)
 {
 	static const char name[] = "/usr/bin/0123456789abcdefghijklmnopqrstuvwxyz";
@@ -903,7 +906,7 @@ static void test_by_the_queue(void **state)
 	      " for e in r if e['kind'] == 'syscall_filtered')");
 }
 
-/* The copy of an event contains all texts and arguments, and no pointer into the memory of the
+/* The copy of an event has all its texts and arguments, and no pointer into the memory of the
  * original. */
 static void test_a_copy_owns_its_texts(void **state)
 {
@@ -955,8 +958,8 @@ static void test_a_copy_owns_its_texts(void **state)
 	assert_null(copy->args);
 }
 
-/* The queue is never emptied: harmless events leave room for violations, and violations that
- * find no room are counted by their kind. */
+/* If the queue is not emptied, harmless events do not use the space that is reserved for
+ * violations. Violations for which there is no space are counted by their kind. */
 static void test_a_queue_that_nobody_empties(void **state)
 {
 	enum { MANY = 10000, CROWDED = 2 };
@@ -976,7 +979,7 @@ static void test_a_queue_that_nobody_empties(void **state)
 	}
 	assert_true(q.dropped[ROOM_OTHER] > 0);
 	assert_true(QUEUE_BYTES - q.used >= 2 * QUEUE_RESERVE);
-	for (int i = 0; i < 100; i++) { /* more important events still fit */
+	for (int i = 0; i < 100; i++) { /* more important events than reads still fit */
 		snprintf(name, sizeof(name), "/grant/%d", i);
 		struct event e = { .kind = EV_FILE_WRITE,
 			           .status = STATUS_ASKED,
@@ -1012,8 +1015,8 @@ static void test_a_queue_that_nobody_empties(void **state)
 	      "100");
 }
 
-/* An event with `times` counts as so many events, in its first line, as a repeat, and if it is
- * dropped. */
+/* One event with the member `times` counts as so many events: in its first line, as a repeat, and
+ * if it is dropped. */
 static void test_events_that_stand_for_several(void **state)
 {
 	const int names = 2 * FOLD_ENTRIES;

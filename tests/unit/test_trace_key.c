@@ -74,7 +74,8 @@ static void load(struct trace_key *key)
 	}
 }
 
-/* The load must fail with a message that contains `part`, and must not change its result. */
+/* trace_key_load() must fail with a message that contains `part`, and must not change its
+ * output. */
 static void refused(const char *part)
 {
 	struct trace_key key, before;
@@ -137,7 +138,7 @@ static void made_on_first_use(void **state)
 	char text[100];
 	uint8_t seed[32], public[32], hash[32] = { 1 }, signature[64];
 
-	mode_t umask_before = umask(0); /* the file must be private without the help of the umask */
+	mode_t umask_before = umask(0); /* the key must be private, whatever the umask is */
 	load(&key);
 	umask(umask_before);
 	assert_int_equal(mode_of(state_dir), 0700);
@@ -187,7 +188,7 @@ static void every_owner_has_another(void **state)
 
 	load(&a);
 	assert_int_equal(unlink(at("trace.key")), 0);
-	load(&b); /* trace.pub is updated, too */
+	load(&b); /* makes a new key, and a new trace.pub */
 	assert_memory_not_equal(a.pair.public, b.pair.public, 32);
 	uint8_t public[32];
 	struct ssb_error err = { 0 };
@@ -195,8 +196,8 @@ static void every_owner_has_another(void **state)
 	assert_memory_equal(public, b.pair.public, 32);
 }
 
-/* Twenty processes load the key at the same moment: all of them must get the same key. A pipe
- * starts them together. */
+/* Twenty processes load the key for the first time at the same moment (they wait for the end of a
+ * pipe): all must get the same key. */
 static void all_who_start_at_once_agree(void **state)
 {
 	int gate[2], answers[2];
@@ -253,7 +254,7 @@ static void what_is_no_key_is_refused(void **state)
 	static const struct {
 		const char *what;
 		size_t len;
-		int at; /* offset of the byte that is replaced; -1: none */
+		int at; /* offset of the byte that becomes `by`; -1: none */
 		char by;
 	} rows[] = {
 		{ "empty", 0, -1, 0 },       { "cut short", 40, -1, 0 },
@@ -275,7 +276,7 @@ static void what_is_no_key_is_refused(void **state)
 		/* the file is not changed */
 		assert_int_equal(get("trace.key", text, sizeof(text)), rows[i].len);
 	}
-	put("trace.key", good, 65, 0600); /* the control: the first key of RFC 8032 */
+	put("trace.key", good, 65, 0600); /* the control: a valid file (first key of RFC 8032) */
 	load(&key);
 	assert_int_equal(key.pair.public[0], 0xd7);
 	put("trace.key", good, 65, 0400);
@@ -326,8 +327,8 @@ static void no_regular_file_is_refused(void **state)
 	load(&key);
 }
 
-/* Root gives the key file and then its directory to another user. Any other user takes a directory
- * that belongs to root (/usr). Both must be refused. */
+/* A key in another user's file or directory must be refused. Root gives the file, and then its
+ * directory, to another user. A user cannot do that, and uses a directory of root (/usr). */
 static void anothers_file_is_refused(void **state)
 {
 	struct trace_key key;
@@ -348,8 +349,8 @@ static void anothers_file_is_refused(void **state)
 	load(&key);
 }
 
-/* trace.pub is missing, invalid, of another key, or a symlink: the next load writes it again from
- * the key. */
+/* If trace.pub is missing, invalid, of another key, or a symlink, loading the key writes it
+ * again. */
 static void the_public_half_is_mended(void **state)
 {
 	struct trace_key key;
@@ -391,7 +392,7 @@ static void the_public_half_is_mended(void **state)
 	assert_int_equal(get("victim", text, sizeof(text)), 1);
 }
 
-/* Writing the key fails in the middle: an error, and no file remains. */
+/* If writing the key fails in the middle, this is an error, and no file remains. */
 static void a_full_disk_leaves_no_half_key(void **state)
 {
 	struct rlimit before, none = { 0 };

@@ -1,5 +1,6 @@
-/* test_tree.c - a walk returns each entry once, in order, follows no symlink, and ends. A removal
- * removes all that it should, whatever the permissions are, and nothing else. */
+/* test_tree.c - a walk through a directory tree returns each entry once and in order, follows no
+ * symlink, and ends. The removal of a tree removes everything in it, whatever the permissions are,
+ * and nothing outside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -107,15 +108,15 @@ static void test_remove(void **state)
 	assert_int_equal(symlinkat("../out", top, "b/link"), 0);
 	assert_int_equal(symlinkat("out", top, "link"), 0);
 	assert_int_equal(tree_remove(top, "b"), 0);
-	assert_int_equal(tree_remove(top, "link"), 0); /* the link, not its target */
+	assert_int_equal(tree_remove(top, "link"), 0); /* removes the symlink, not its target */
 	assert_int_equal(tree_remove(top, "a"), 0);
 	assert_int_equal(tree_remove(top, "a"), 0);
 	assert_false(is_there("b") || is_there("link") || is_there("a"));
 	assert_true(is_there("out/kept") && is_there(".git/config"));
 }
 
-/* The temporary names that a removal uses are taken by a directory that is not empty: the removal
- * still succeeds. */
+/* A removal renames directories to temporary names. If such a name is already the name of a
+ * directory with files, the removal still succeeds. */
 static void test_remove_taken_names(void **state)
 {
 	assert_int_equal(mkdirat(top, "t", 0700) | mkdirat(top, "t/.removed-0", 0700) |
@@ -145,7 +146,8 @@ static void test_remove_deep(void **state)
 	assert_false(is_there("b"));
 }
 
-/* Runs act() in a child and returns its exit status; act() may change uid and namespaces. */
+/* Runs act() in a child process, where it may change uid and namespaces. Returns its exit
+ * status. */
 static int in_child(int (*act)(void))
 {
 	int status = -1;
@@ -226,7 +228,7 @@ static int with_a_mount(void)
 	return umount("b/c") == 0 && tree_remove(top, "b") == 0 && !is_there("b") ? 0 : 2;
 }
 
-/* Bind mounts of the same file system, at the top of the removed tree and deeper, must not be
+/* Bind mounts of the same file system, at the top of the removed tree and deeper in it, must not be
  * emptied. */
 static int with_bind_mounts(void)
 {
@@ -258,7 +260,8 @@ static void test_remove_keeps_bind_mounts(void **state)
 	assert_int_equal(in_child(with_bind_mounts), 0);
 }
 
-/* A directory is removed while it is open: the kernel reports ENOENT, and the list simply ends. */
+/* If a directory is removed while its names are read, the kernel reports ENOENT. This must look
+ * like the end of the list. */
 static void test_names_of_a_removed_directory(void **state)
 {
 	struct entries e;

@@ -16,7 +16,7 @@ static const struct {
 	const char *url;
 	const char *host; /* NULL: refused */
 	unsigned port;
-	const char *rest; /* credentials, or a part of the reason */
+	const char *rest; /* the credentials; if it is invalid, a part of the reason */
 } FORMS[] = {
 	{ "http://proxy.example.com:3128", "proxy.example.com", 3128, NULL },
 	{ "http://proxy.example.com:3128/", "proxy.example.com", 3128, NULL },
@@ -75,7 +75,7 @@ static void test_forms(void **state)
 		struct upstream u = { .port = 7 };
 		const char *wrong = upstream_parse(FORMS[i].url, &u);
 		if (FORMS[i].host == NULL) {
-			assert_int_equal(u.port, 7); /* unchanged on failure */
+			assert_int_equal(u.port, 7); /* a failure must not change it */
 			if (wrong == NULL || strstr(wrong, FORMS[i].rest) == NULL) {
 				fail_msg("%s: %s", FORMS[i].url, wrong != NULL ? wrong : "taken");
 			}
@@ -215,8 +215,8 @@ static void test_environment(void **state)
 	}
 }
 
-/* A proxy of a kind that we do not support refuses the plan: no connection bypasses it. Its URL is
- * never shown. */
+/* If the owner's proxy is of a kind that is not supported, the plan is refused, so that no
+ * connection bypasses the proxy. The proxy's URL is never shown. */
 static void test_refused(void **state)
 {
 	char *const *set = ENV(V("ALL_PROXY=socks5://me:hush-hush@proxy:1080"));
@@ -237,7 +237,7 @@ static void test_refused(void **state)
 	ssb_plan_free(p);
 	p = plan_with(ONE_HOST, ENV(V("all_proxy=socks5://x:1"), V("http_proxy=a:1"),
 	                            V("https_proxy=https://a:1")));
-	/* both specific variables are set, so all_proxy is not used */
+	/* only one refusal: http_proxy and https_proxy are set, so all_proxy is not used */
 	assert_int_equal(p->n_refusals, 1);
 	assert_non_null(refused(p, "the proxy in https_proxy"));
 	ssb_plan_free(p);
@@ -266,7 +266,7 @@ static void test_policy_wins(void **state)
 	expect(p, UPSTREAM_HTTP, "mine", "policy.yaml:2:19");
 	expect(p, UPSTREAM_OTHER, "mine", "policy.yaml:2:19");
 	assert_string_equal(p->upstream[0].credentials, "bWU6aHVzaA==");
-	/* no_proxy of the environment is ignored together with the proxy of the environment */
+	/* no_proxy of the environment is used only together with a proxy of the environment */
 	assert_int_equal(p->no_proxy.n, 0);
 	plan_wipe_credentials(p);
 	assert_string_equal(p->upstream[0].credentials, "");
@@ -373,7 +373,7 @@ static void test_udp(void **state)
 	policy(NULL);
 }
 
-/* A proxy variable that a manifest requests is not passed. */
+/* If a manifest requests a proxy variable, the skill does not get it. */
 static void test_variable_is_not_passed(void **state)
 {
 	static const char ASKS[] = "permissions: {env_vars: {allow: [https_proxy, HTTPS_PROXY, "

@@ -112,7 +112,7 @@ static void test_answers(void **state)
 	buf_done(&m.text);
 }
 
-/* A record that is cut at any byte is incomplete: never complete and never bad. */
+/* Wherever a record is cut, the result is incomplete, never complete and never bad. */
 static void test_every_truncation(void **state)
 {
 	struct maker m;
@@ -126,7 +126,7 @@ static void test_every_truncation(void **state)
 	buf_done(&m.text);
 }
 
-/* With one bit changed in any byte, the record is never complete. */
+/* Whichever byte has one changed bit, the result is never complete. */
 static void test_every_bit(void **state)
 {
 	struct maker m;

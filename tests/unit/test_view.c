@@ -1,5 +1,5 @@
-/* test_view.c - a sandbox is compared with the table VIEW: each entry is as the table says, and
- * there are no other entries. */
+/* test_view.c - compares what a sandbox shows with the table VIEW: each path of the table is there
+ * as the table says, and there are no other paths. */
 #include "unit.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,7 +26,8 @@
 
 #define OTHER_UID 65534
 
-/* The entries as they are outside. The payload compares with them; it has a copy of our memory. */
+/* The entries of VIEW as they are outside of the sandbox. The function that runs inside has a copy
+ * of this memory, and compares with it. */
 struct outside {
 	const char *home;
 	struct stat st[VIEW_ROWS]; /* mode 0: absent */
@@ -82,7 +83,7 @@ static bool is_link_to(const char *path, const char *to)
 	return n > 0 && strcmp(text, to) == 0;
 }
 
-/* True if the mount itself is read-only, apart from Landlock and file modes. */
+/* True if the mount itself is read-only (and not only Landlock or file modes prevent writing). */
 static bool is_read_only(const char *path)
 {
 	struct statvfs fs;
@@ -162,7 +163,7 @@ static const char *check_row(size_t i)
 	return "has an unknown kind";
 }
 
-/* True if the path is an entry of the table, or above one, or above the home. */
+/* True if the path is an entry of VIEW, or a directory above one, or above the home. */
 static bool is_known(const char *path)
 {
 	bool known = path_beneath(outside.home, path) != NULL;
@@ -173,8 +174,8 @@ static bool is_known(const char *path)
 	return known;
 }
 
-/* Allocates no memory: without a control group, RLIMIT_DATA limits the sandbox, and it counts the
- * memory of a sanitizer, too. */
+/* Must not allocate memory: without a control group, RLIMIT_DATA limits the memory of the sandbox,
+ * and the memory of a sanitizer counts for it, too. */
 static void check_names(int out, const char *dir)
 {
 	auto_fd fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -217,8 +218,8 @@ static int compare(int out, void *arg)
 
 /* ---- outside --------------------------------------------------------------------- */
 
-/* Returns the output of the payload, new; "" if the sandbox could not be built, after printing the
- * error. */
+/* Returns the output of the function inside as new text. If the sandbox could not be built, prints
+ * the error and returns "". */
 static char *run_in_sandbox(void)
 {
 	char *argv[] = { (char[]){ "true" }, NULL };
@@ -280,8 +281,8 @@ static void is_what_the_table_says(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, home), 0);
 }
 
-/* The table has the order that the observer relies on: an entry comes before the entries below
- * it. */
+/* In VIEW, each entry must come before the entries below it, because the observer relies on this
+ * order. */
 static void is_in_order(void **state)
 {
 	for (size_t i = 0; i < VIEW_ROWS; i++) {
@@ -295,7 +296,8 @@ static void is_in_order(void **state)
 	}
 }
 
-/* view_*() give the right answers for paths in, above and beside the entries of the table. */
+/* The functions view_*() give the right answers for paths in, above and beside the entries of
+ * VIEW. */
 static void tells_of_places(void **state)
 {
 	static const struct {

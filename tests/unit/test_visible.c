@@ -9,8 +9,8 @@ static void test_words(void **state)
 {
 	static const struct {
 		const char *in;
-		const char *line; /* the result as a part of a line */
-		const char *text; /* the result as a text of several lines */
+		const char *line; /* the result if it becomes a part of a line */
+		const char *text; /* the result if it may have several lines */
 	} cases[] = {
 		{ "plain gr\xc3\xbc\xc3\x9f", "plain gr\xc3\xbc\xc3\x9f",
 		  "plain gr\xc3\xbc\xc3\x9f" },
@@ -50,7 +50,7 @@ static size_t encode(uint32_t cp, char out[4])
 	return n;
 }
 
-/* A message could be hidden in these characters, as no reader sees them: each is escaped. */
+/* No reader sees these characters, so a message could be hidden in them: each is escaped. */
 static void test_unseen(void **state)
 {
 	static const struct {

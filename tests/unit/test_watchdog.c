@@ -1,6 +1,6 @@
-/* test_watchdog.c - the memory watchdog against real processes. Each scenario runs in its own pid
- * namespace, where the test is PID 1 and watches a hostile worker, as root and as an unprivileged
- * user in a user namespace. */
+/* test_watchdog.c - the memory watchdog, with real processes. Each scenario has its own pid
+ * namespace. In it, the test is PID 1 and watches a hostile worker. Each scenario runs as root, and
+ * as an unprivileged user in a user namespace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 #include "watchdog_workers.h"
 
 #define CHECKS 6
-#define UNTIL  500 /* maximum number of checks, as the children of a worker may need time */
+#define UNTIL  500 /* maximum number of checks, because a worker's children may need time */
 #define NOBODY 65534
 
 struct scenario {
@@ -112,7 +112,7 @@ static int write_text(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* Maps one uid that is not 0, as the sandbox does. */
+/* Maps one uid, which is not 0 in the namespace, as the sandbox does. */
 static int enter_userns(void)
 {
 	char text[64];
@@ -172,7 +172,7 @@ static int start_worker(const struct scenario *s, int exe_fd)
 	return pid > 0 && read(fds[0], &c, 1) == 1 && c == '0' ? 0 : -1;
 }
 
-/* Makes pidfd_open() fail for threads, as before Linux 6.9. */
+/* Makes pidfd_open() fail for threads, as in Linux before 6.9. */
 static int forget_thread_pidfds(void)
 {
 	struct sock_filter code[] = {
@@ -189,7 +189,7 @@ static int forget_thread_pidfds(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-/* Gives the next process the highest possible pid. */
+/* Makes sure that the next process gets the highest possible pid. */
 static int wrap_pids(void)
 {
 	char text[32] = { 0 };
@@ -202,9 +202,9 @@ static int wrap_pids(void)
 	return write_text("/proc/sys/kernel/ns_last_pid", text);
 }
 
-static bool busy;    /* other processes have the CPU for 20 ms before each reading of the clock */
-static long work_ms; /* the watchdog itself works so many ms before each reading */
-static int pause_at; /* nothing runs for 10 s before this reading; -1: before each */
+static bool busy;    /* before each reading of the clock, other processes use 20 ms */
+static long work_ms; /* before each reading, the watchdog itself uses so many ms */
+static int pause_at; /* before this reading, nothing runs for 10 s; -1: before each */
 static long lost_ms;
 
 int __real_clock_gettime(clockid_t id, struct timespec *ret);
@@ -227,7 +227,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
 	return rc;
 }
 
-/* Runs as PID 1. Exit status: 0 as expected, 1 not as expected, 2 the set-up failed. */
+/* Watches the worker of the scenario. Runs as PID 1. Returns the exit status: 0 as expected, 1 not
+ * as expected, 2 the set-up failed. */
 static int watch(const struct scenario *s, int exe_fd)
 {
 	static struct watchdog w;
@@ -333,7 +334,8 @@ static void test_as_user(void **state)
 	run_all(true);
 }
 
-/* The time until the next check depends on how fast the rest of the memory could be filled. */
+/* The time until the next check is so short that the memory which is left cannot be used up before
+ * it. */
 static void test_next_look(void **state)
 {
 	static struct watchdog w;
@@ -342,7 +344,7 @@ static void test_next_look(void **state)
 	unsigned next = 0;
 
 	watchdog_init(&w, 1ULL << 50, proc_fd, -1);
-	do { /* a machine may have more fds than one check reads */
+	do { /* repeats, because a machine may have more fds than one check reads */
 		assert_int_equal(watchdog_check(&w, &used, &next), 0);
 	} while (w.round_open);
 	assert_int_equal(next, WATCHDOG_MAX_MS);
@@ -365,8 +367,8 @@ static void test_without_proc(void **state)
 	assert_true(next >= WATCHDOG_MIN_MS && next <= WATCHDOG_MAX_MS);
 }
 
-/* With too few fds, the check fails: it must not take a file that it cannot open for a process that
- * has ended. */
+/* If the watchdog has too few fds, the check must fail. It must not conclude that a process has
+ * ended because its file cannot be opened. */
 static void test_without_fds(void **state)
 {
 	static struct watchdog w;
@@ -386,8 +388,8 @@ static void test_without_fds(void **state)
 		int r = watchdog_check(&w, &used, &next);
 		int error = errno;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-		/* The check needs one fd for /proc and one for a file in it; a list of fds needs a
-		 * third. */
+		/* A check needs one fd to list /proc and one for a file in it. To list the fds of a
+		 * process, it needs a third. */
 		assert_int_equal(r, left < 2 ? -1 : 0);
 		assert_int_equal(left < 2 ? error : EMFILE, EMFILE);
 	}

@@ -1,4 +1,5 @@
-/* test_words.c - a plan in words. No text of a skill may look like our own lines. */
+/* test_words.c - a plan in words for people. No text of a skill may look like a line of the
+ * product. */
 #include "plan_world.h"
 
 #include "consent/lint.h"
@@ -192,7 +193,7 @@ static void test_risk(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(RISKS); i++) {
 		struct ssb_plan *p = skill(RISKS[i].manifest, RISKS[i].flags);
 		assert_string_equal(risk_level(p), RISKS[i].level);
-		if (RISKS[i].flags == NULL) { /* lint must give the same judgement */
+		if (RISKS[i].flags == NULL) { /* lint must judge this skill in the same way */
 			AUTO(lint_done) struct lint l = { 0 };
 			struct ssb_error err = { 0 };
 			assert_int_equal(lint_skill(at("skill"), &l, &err), 0);
@@ -202,7 +203,8 @@ static void test_risk(void **state)
 	}
 }
 
-/* An item that is dropped is no longer part of the worst combination. */
+/* If the owner drops an item, it is no longer a part of the sentence about the worst
+ * combination. */
 static void test_drop(void **state)
 {
 	struct ssb_plan *p = skill("permissions: {network: {egress: [{domain: api.example}]}, "
@@ -224,8 +226,8 @@ static void test_drop(void **state)
 	ssb_plan_free(p);
 }
 
-/* Important items come first, whatever their order and number in the manifest. The items that are
- * only counted neither are in the home nor leave the machine. */
+/* Important items come first, whatever their order and number in the manifest. Only items that
+ * neither read the home nor send data may be counted without being shown. */
 static void test_order(void **state)
 {
 	static const char *const ORDER[] = { "read ~/.ssh",
@@ -285,7 +287,8 @@ static void test_programs(void **state)
 	ssb_plan_free(p);
 }
 
-/* An item that can never be granted is shown as such, and is not part of the worst combination. */
+/* An item that can never be granted is shown as such, and is not a part of the sentence about the
+ * worst combination. */
 static void test_never(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [/proc]"), NULL);
@@ -298,7 +301,7 @@ static void test_never(void **state)
 	assert_non_null(strstr(text, "this cannot be approved"));
 	ssb_plan_free(p);
 
-	/* With LD_PRELOAD, other code than the approved one would run. */
+	/* LD_PRELOAD can never be granted: with it, other code than the approved code would run. */
 	AUTO(abilities_done) struct abilities env = { 0 };
 	p = skill(ENV_VARS("LD_PRELOAD"), NULL);
 	assert_int_equal(abilities_of(p, &env), 0);
@@ -306,8 +309,8 @@ static void test_never(void **state)
 	ssb_plan_free(p);
 }
 
-/* An item that the owner has declined is not shown as an ability of the skill. An item that waits
- * for an approval is. */
+/* An item that the owner has declined is not shown as something that the skill can do. An item that
+ * waits for an approval is shown. */
 static void test_withheld(void **state)
 {
 	struct ssb_plan *p = skill(FILES("read: [~/notes]"), NULL);
@@ -380,7 +383,8 @@ static void test_quote_cap(void **state)
 	assert_string_equal(out.data + out.len - 2, "z\"");
 }
 
-/* No line is wider than the terminal, and each line begins with our own head or a bar. */
+/* No line is wider than the terminal, and each line begins with the product's head or with a
+ * bar. */
 static void test_fold(void **state)
 {
 	static const char *const TEXTS[] = {
@@ -421,7 +425,8 @@ static void test_fold(void **state)
 	}
 }
 
-/* A head as wide as the terminal leaves no room in its line: the whole text follows behind bars. */
+/* If the head is as wide as the terminal, its line has no room for text: the whole text follows in
+ * lines that begin with a bar. */
 static void test_fold_head(void **state)
 {
 	static const char BEGIN[] = "skillsandbox: the skill ";
@@ -442,7 +447,7 @@ static void test_fold_head(void **state)
 	}
 }
 
-/* All dangerous items are shown; of the other items, only a limited number. */
+/* All dangerous items are shown, but only a limited number of the other items. */
 static void test_many(void **state)
 {
 	struct ssb_plan *p = skill(NOTHING, NULL);

@@ -58,7 +58,7 @@ static void a_tree_with_positions(void **state)
 	assert_true(ynode_is_null(ynode_get(map, "c")));
 	assert_null(map->next);
 	assert_null(ynode_get(root, "c"));
-	assert_null(ynode_get(a, "x")); /* not a map */
+	assert_null(ynode_get(a, "x")); /* the value is not a map */
 	assert_null(ynode_get(NULL, "x"));
 }
 
@@ -116,7 +116,7 @@ static const struct {
 	size_t len;
 	const char *where;
 	const char *word;
-	bool tree; /* true: the rest of the document is still read */
+	bool tree; /* true: despite the error, the rest of the document is read */
 } BAD[] = {
 	{ "a duplicate key", BYTES("a: 1\nb: 2\na: 3\n"), "f:3:1", "duplicate key \"a\"", true },
 	{ "a duplicate in quotes", BYTES("a: 1\n\"a\": 3\n"), "f:2:1", "duplicate key", true },
@@ -213,7 +213,7 @@ static void all_violations_are_reported(void **state)
 	assert_string_equal(ynode_get(root, "a")->text, "1"); /* the first value is kept */
 }
 
-/* Returns `head`, `count` times `unit`, and `tail`, new. */
+/* Returns a new text: `head`, then `count` times `unit`, then `tail`. */
 static char *repeat(const char *head, const char *unit, size_t count, const char *tail)
 {
 	struct buf b;

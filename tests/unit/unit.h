@@ -1,4 +1,5 @@
-/* unit.h - cmocka, with the headers that it needs and does not include itself. */
+/* unit.h - includes cmocka.h, and before it the headers that cmocka.h needs but does not
+ * include. */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 

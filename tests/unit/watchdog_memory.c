@@ -60,7 +60,8 @@ static int multiply(void)
 	return multiply_by(4);
 }
 
-/* Makes the file contain `bytes`; it is not mapped. Returns fd or -1. */
+/* Gives the file a size of `bytes` in memory, without mapping it. Returns fd, or -1 if that
+ * failed. */
 static int filled_fd(int fd, size_t bytes)
 {
 	return fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) == 0 ? fd : -1;
@@ -91,14 +92,15 @@ int anon_cow(void)
 	return memory(FITS, MAP_PRIVATE) + multiply();
 }
 
-/* The sum of the resident memory is 3 GB, so a check takes long. */
+/* The resident sizes of these processes add up to 3 GB (most of it is shared), so a check takes
+ * long. */
 int anon_cow_pool(void)
 {
 	return memory(FITS, MAP_PRIVATE) + multiply_by(48);
 }
 
-/* Too much memory in processes that are each smaller than those of the pool, and which a check
- * therefore reads after the pool. */
+/* A pool of large processes that share memory, and small processes that have too much memory
+ * together. A check reads the small ones last. */
 int anon_behind_pool(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -120,7 +122,7 @@ int anon_cow_written(void)
 	}
 	fill(p, FITS);
 	pid_t pid = fork();
-	fill(p, FITS); /* both processes write: now the memory exists twice */
+	fill(p, FITS); /* both processes write, so the memory exists twice */
 	if (pid == 0) {
 		pause();
 		_exit(0);
@@ -154,7 +156,8 @@ int memfd_two(void)
 	return filled_memfd(FITS) < 0 || filled_memfd(FITS) < 0 ? -1 : 0;
 }
 
-/* A memfd that is both mapped and open: /proc shows its memory twice, but it exists once. */
+/* A memfd that is mapped, and also open as an fd: /proc shows its memory twice, but it must count
+ * once. */
 int memfd_mapped(void)
 {
 	int fd = filled_memfd(FITS);
@@ -167,7 +170,8 @@ int memfd_mapped(void)
 	return multiply();
 }
 
-/* A memfd and a shared mapping of the same size: together they are too much. */
+/* A memfd and a shared mapping of the same size: each of them fits, but both together are too
+ * much. */
 int memfd_beside_shared(void)
 {
 	return memfd_mapped() + memory(FITS, MAP_SHARED);
@@ -200,7 +204,8 @@ int anon_non_dumpable(void)
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) + anon_big();
 }
 
-/* The memfd is in the process that is checked last, after more fds than one check reads. */
+/* The memfd is open in the process that is checked last. The processes before it have more fds than
+ * one check reads. */
 int memfd_behind_many(void)
 {
 	for (int k = 0; k < 6; k++) {
@@ -286,7 +291,7 @@ int semaphores(void)
 	return 0;
 }
 
-/* Messages of one byte: the memory is used by their headers. */
+/* Messages of one byte each: most of the memory is in their headers in the kernel. */
 int messages(void)
 {
 	const struct {
@@ -305,7 +310,7 @@ int messages(void)
 	return 0;
 }
 
-/* Maps only the zero page, but so often that the page tables use `bytes`. */
+/* Maps only the zero page, but at so many addresses that the page tables use `bytes`. */
 static int tables(size_t bytes)
 {
 	const size_t step = 2 * MIB;
@@ -332,7 +337,7 @@ int tables_big(void)
 	return tables(BIG);
 }
 
-/* Mapped pages of a file on disk do not count, as the kernel can discard them. */
+/* Mapped pages of a file on disk do not count, because the kernel can free them at any time. */
 int file_pages(void)
 {
 	char path[] = "/var/tmp/ssb-test-XXXXXX";
@@ -359,7 +364,7 @@ int file_pages(void)
 
 int ready_fd;
 
-/* Between vfork and exec, two processes have the same memory; it must count once. */
+/* Between vfork() and exec, parent and child have the same memory: it must count once. */
 int vforked(void)
 {
 	if (anon_fits() < 0) {
@@ -371,10 +376,10 @@ int vforked(void)
 		(void)syscall(SYS_pause);
 		_exit(0);
 	}
-	return -1; /* not reached while the child lives */
+	return -1; /* reached only when the child has ended */
 }
 
-/* Processes that start and end faster than a check can read them. */
+/* Processes that start and end so fast that a check cannot read them. */
 int churn(void)
 {
 	for (int k = 0; k < 3; k++) {

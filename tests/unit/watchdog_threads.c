@@ -30,7 +30,7 @@ static int rest(void *arg)
 
 static int work_and_rest(void *arg)
 {
-	usleep(50000); /* time for the first thread to end, if it does */
+	usleep(50000); /* gives the first thread time to end */
 	(void)!write(ready_fd, work() == 0 ? "0" : "1", 1);
 	return rest(arg);
 }
@@ -82,7 +82,7 @@ int leader_gone_memfd_non_dumpable(void)
 	return non_dumpable() + leader_gone_memfd();
 }
 
-/* Each thread starts the next one and ends at once. */
+/* Each thread starts the next thread, and then ends. */
 static int relay(void *arg)
 {
 	static char *stacks[8];
@@ -108,7 +108,7 @@ int leader_gone_relay(void)
 
 /* ---- a thread with its own fd table ---------------------------------------- */
 
-/* The thread, not this function, reports that the worker is set up. */
+/* Does not report that the worker is set up: the thread does that. */
 static int in_own_table(int (*what)(void))
 {
 	work = what;
@@ -125,7 +125,8 @@ int own_table_memfd(void)
 	return in_own_table(memfd_big);
 }
 
-/* The memory and the memfd fit alone, but not together. */
+/* The first thread's memory and the memfd in the other thread's fd table: each of them fits, but
+ * both together are too much. */
 int own_table_and_anon(void)
 {
 	return anon_fits() < 0 ? -1 : in_own_table(memfd_fits);
@@ -136,7 +137,7 @@ int own_table_memfd_non_dumpable(void)
 	return non_dumpable() + own_table_memfd();
 }
 
-/* One thread with its own table among hundreds that share one. */
+/* Hundreds of threads share one fd table, and one thread has its own. */
 int own_table_of_many(void)
 {
 	for (int i = 0; i < 300; i++) {
@@ -155,7 +156,8 @@ static int dup_and_rest(void *arg)
 	return rest(arg);
 }
 
-/* The memfd is in the last table, after more tables and fds than one check reads. */
+/* The memfd is open in the last of many fd tables. The tables before it have more fds than one
+ * check reads. */
 int own_tables_with_many_fds(void)
 {
 	for (int i = 0; i < 12; i++) {
@@ -167,7 +169,7 @@ int own_tables_with_many_fds(void)
 	return own_table_memfd();
 }
 
-/* Ordinary threads with one table, and a memfd that fits. */
+/* The control: ordinary threads share one fd table, and the memfd in it fits. */
 int threads_fits(void)
 {
 	for (int i = 0; i < 300; i++) {

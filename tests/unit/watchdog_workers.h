@@ -6,8 +6,8 @@
 
 #define MIB   (1024ULL * 1024)
 #define LIMIT (96 * MIB)
-#define FITS  (60 * MIB)  /* fits once, but not twice */
-#define BIG   (128 * MIB) /* too large even once */
+#define FITS  (60 * MIB)  /* once, this is below LIMIT; twice, it is above */
+#define BIG   (128 * MIB) /* above LIMIT */
 
 extern int ready_fd; /* the worker writes "0" when it is set up, and "1" if that failed */
 
