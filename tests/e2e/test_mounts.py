@@ -179,7 +179,7 @@ def test_mounts_do_not_cross_the_border(ssb, access):
 
 
 # Mounts a file over a part of every mounted proc, also of those that other tests have mounted. As
-# long as nothing is mounted over one of them, the kernel lets a user mount a new proc.
+# long as one proc has no such mount in it, the kernel lets a user mount a new proc.
 MASK = ("for p in $(awk '$3 == \"proc\" { print $2 }' /proc/mounts); do "
         "mount --bind /dev/null \"$p/version\"; done")
 
@@ -281,9 +281,9 @@ def test_workdir_by_a_symlink_waits_for_the_end_of_the_host(user):
 
 @pytest.mark.parametrize("how", ["command", "interpreter"])
 def test_program_is_no_way_by_an_open_file(ssb, how):
-    """Without Landlock, a manifest names a path through /proc/self/fd as the skill's program or
-    interpreter. The fds of the process that becomes the skill must not lead to programs of the host
-    that are not granted."""
+    """The run has no Landlock, and a manifest names a path through /proc/self/fd as the skill's
+    program or interpreter. The fds of the process that becomes the skill must not lead to programs
+    of the host that are not granted."""
     d, skill = ssb.mkdir("d"), ssb.mkdir("skill")
     tool, by_command = ssb.base / "tool", how == "command"
     shutil.copy(shutil.which("echo"), tool)

@@ -519,7 +519,7 @@ def test_those_that_an_earlier_skill_hides(ssb):
 
 
 def ssb_warnings(ssb, top):
-    """The warnings of a plan that grants `top` to write."""
+    """The warnings of a plan that grants writing to `top`."""
     return ssb.ssb("inspect", "--json", "-w", top, ssb.skill("")).ok().json()["warnings"]
 
 
@@ -648,8 +648,8 @@ def test_named_by_the_owner_around(ssb):
         ssb.run("-w", m / "hooks", "--", "true").ok()
 
 
-# git COMMAND: (shell code that makes it look unfinished). The owner's "git COMMAND --continue",
-# which git itself advises, would then run a program.
+# COMMAND -> shell code that makes a "git COMMAND" look unfinished. The owner's "git COMMAND
+# --continue", which git itself advises, would then run a program.
 STATES = {
     "rebase": """
 mkdir -p .git/rebase-merge && cd .git/rebase-merge &&

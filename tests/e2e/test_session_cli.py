@@ -52,8 +52,9 @@ def test_start_with_words(sessions):
 
 
 def test_an_id_is_never_used_twice(sessions):
-    """An id cannot be used a second time, even after its session has ended. (In the older session
-    engine that ours is compared with, the second session began with nothing spent.)"""
+    """An id cannot be used a second time, even after its session has ended. (In the existing engine
+    of another project, see test_session_decisions.py, the second session began with nothing
+    spent.)"""
     sessions.start("--id", "once")
     sessions.ok("check", "once", "--cost", "0.5")
     r = sessions("start", "--id", "once")
@@ -325,8 +326,8 @@ def test_the_owners_prices(local):
 
 
 def test_parallel_checks_never_pass_more_than_the_budget(sessions):
-    """Ten checks of $0.40 at the same time, with a budget of $1: two are allowed. The older engine
-    allowed all ten."""
+    """Ten checks of $0.40 at the same time, with a budget of $1: two are allowed. The existing
+    engine (see test_session_decisions.py) allowed all ten."""
     sessions.start("--id", "s", budget={"max_cost_per_session": 1, "on_exceed": "block"})
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         codes = [r.code for r in pool.map(
@@ -436,8 +437,8 @@ def test_what_is_over_refuses_and_says_why(sessions):
 
 
 def test_an_idle_session_expires(sessions):
-    """A session expires even if no command asks about it. In the older engine such a session stayed
-    active for ever."""
+    """A session expires even if no command asks about it. In the existing engine (see
+    test_session_decisions.py) such a session stayed active for ever."""
     sessions.start("--id", "long")
 
     def begin(seconds):

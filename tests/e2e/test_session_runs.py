@@ -475,7 +475,7 @@ def test_no_way_from_inside(sessions):
     skill = sessions.runner.skill(code)
     r = sessions.runner.run("--session", "a", skill).ok()
     assert json.loads(r.text) == [False] * 4
-    # Even if the owner grants the whole home to be read, no socket of a keeper answers the skill. A
+    # Even if the owner grants reading the whole home, no socket of a keeper answers the skill. A
     # grant to write to the directory of these sockets, or above it, is refused.
     r = sessions.runner.run("--session", "a", "--read", sessions.runner.home, skill).ok()
     assert json.loads(r.text)[3] is False, repr(r)

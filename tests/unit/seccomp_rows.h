@@ -43,8 +43,8 @@
         { ALL, TO_ANY, ALLOW, "fchmodat2", { 3, 0, 0700, 06000 } },
         { ALL, TO_ANY, E(EPERM), "fchmodat2", { 3, 0, 04700 } },
 
-        /* TO_NONE: the sandbox has no file view of its own. Changing the mode or owner of a file by
-         * its name is refused. */
+        /* With TO_NONE, the skill may see the files of the host: changing the mode or owner of a
+         * file by its name is refused. */
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, 0666 } },
         { ALL, TO_NONE, E(EPERM), "chmod", { 0, HIGH | 0757 } },
         { ALL, TO_NONE, E(EPERM), "fchmodat", { 3, 0, 0777 } },
@@ -314,7 +314,8 @@
         { ALL, TO_OWN, E(EPERM), "shmget", { 0, 1 << 21, 04600 } },
         { ALL, TO_OWN, ALLOW, "shmget", { 0, 1 << 21, 01600 } },
 
-        /* TO_NONE: a sandbox without its own namespaces. */
+        /* With TO_NONE, the skill is in the namespaces of the host: calls that reach the host's IPC
+         * objects or processes are refused. */
         { ALL, TO_NONE, E(ENOSYS), "shmget", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "semop", { 0 } },
         { ALL, TO_NONE, E(ENOSYS), "msgsnd", { 0 } }, { ALL, TO_NONE, E(ENOSYS), "mq_open", { 0 } },
         { ALL, TO_NONE, ALLOW, "prlimit64", { HIGH } },

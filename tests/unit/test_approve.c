@@ -76,8 +76,8 @@ void __wrap_mcp_wait(struct mcp_call *c, const char *state)
 
 static struct skill the_skill = { (char[]){ "s" }, (char[]){ "/skills/s" } };
 
-static uint8_t the_tree;     /* the digest of the skill's files has only this byte */
-static uint8_t the_manifest; /* the digest of its manifest has only this byte */
+static uint8_t the_tree;     /* each byte of the digest of the skill's files */
+static uint8_t the_manifest; /* each byte of the digest of its manifest */
 static enum ssb_option the_option = SSB_OPT_READ;
 static enum consent_state the_state; /* the state of the skill's approval */
 static bool is_unknown;              /* the skill's files could not be read */

@@ -337,8 +337,9 @@ static void many_addresses_are_told_apart(void **state)
 	world_stop(&w);
 }
 
-/* The dialler, which sent the socket to the server, may still have it open after the broker has
- * closed it. An event on that socket must not reach the closed connection. */
+/* The broker got the socket that is connected to the server from the dialler. The dialler may still
+ * have it open after the broker has closed it. An event on that socket must not reach the closed
+ * connection. */
 static void an_end_is_the_end_of_events(void **state)
 {
 	struct world w;

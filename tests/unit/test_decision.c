@@ -10,7 +10,7 @@
 /* One look at the skill, and the plan that is made after that look. */
 struct scene {
 	enum consent_state state;
-	uint8_t tree; /* the digest of the files has only this byte */
+	uint8_t tree; /* each byte of the digest of the files */
 	bool wanted;  /* the caller wants to ask the owner about this plan */
 };
 

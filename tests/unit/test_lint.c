@@ -132,8 +132,8 @@ static void test_bytes(void **state)
 	check("x.txt", "MZ begins a text", 16, "");
 }
 
-/* A file with a NUL in its first 4096 bytes does not count as text: lint does not look for findings
- * of texts in it. */
+/* A file with a NUL in its first 4096 bytes does not count as text, so lint does not search it as
+ * text. */
 static void test_no_text(void **state)
 {
 	static const char turns[] = "\xe2\x80\xae";

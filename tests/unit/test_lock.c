@@ -29,7 +29,7 @@ static void comes_back(void **state)
 	assert_string_equal(l.by, "a \"test\"\n");
 	assert_int_equal(l.uses, 3);
 	assert_true(l.expires == 4000000000 && l.snapshot);
-	/* granted: not the declined request, and not the one that cannot be granted */
+	/* the grants have neither the declined request nor the one that cannot be granted */
 	assert_int_equal(l.n_grants, 2);
 	assert_string_equal(l.grants[0].value, "~/.ssh");
 	assert_string_equal(l.grants[1].value, "HAVE");

@@ -81,7 +81,7 @@ static void whole_manifests(void **state)
 	}
 }
 
-/* Hostile texts for comments: no part of them may become a line of the manifest that counts. */
+/* Hostile texts for comments: no part of them may become a real line of the manifest. */
 static const char *const HOSTILE[] = {
 	"x\npermissions: {}",
 	"x\r\n  - /etc",

@@ -166,7 +166,7 @@ static const struct {
 	         "\"reason\":\"undeclared_address\""),
 	  "!no connect to 203.0.113.1:9 (udp)" },
 	/* getaddrinfo() connects a UDP socket only to sort addresses: if a TCP attempt follows,
-	 * this does not count as a need for UDP; for a UDP client it does */
+	 * this does not count as a need for UDP; otherwise it does */
 	{ EVENT("network_egress_blocked", AIMED) DENIED(
 	          "network_egress_blocked", "\"name\":\"a.example\",\"port\":9,"
 	                                    "\"protocol\":\"tcp\",\"reason\":\"undeclared_port\""),

@@ -142,7 +142,7 @@ static void test_policy_grants_and_denials(void **state)
 	ssb_plan_free(p);
 	policy("grants: {read: [~/.ssh]}\nalways: {read: [~/notes]}\n");
 
-	/* The policy file allows to read ~/.ssh. A request to write it is refused, and without a
+	/* The policy file grants reading ~/.ssh. A request to write it is refused, and without a
 	 * request for ~/.ssh it is not granted. */
 	p = skill(FILES("write: [~/.ssh]"), NULL);
 	assert_non_null(refused(p, "write ~/.ssh"));
