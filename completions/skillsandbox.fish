@@ -15,7 +15,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspe
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a prove -d 'Attack the sandbox from inside'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Show what this machine offers'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a init -d 'Write a first manifest'
-complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shrink -d 'Show what a skill declares and never used'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shrink -d 'Show what a skill declares but never used'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a check -d 'Hold a manifest against recorded runs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a learn -d 'Run a skill with decoys, and write the manifest that it needs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
@@ -71,7 +71,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -f -l json -
 complete -c skillsandbox -n '__fish_seen_subcommand_from approvals' -l revoke -r -a '(__fish_complete_directories)' -d 'Take back what was approved'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -f -a 'claude-code codex openclaw opencode'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l skills -r -a '(__fish_complete_directories)' -d 'A skill, or a directory of skills'
-complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'Only for the project in this directory'
+complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l project -d 'Only for the project in the current directory'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -s w -l write -d 'Change the file without asking'
 complete -c skillsandbox -n '__fish_seen_subcommand_from setup' -l remove -d 'Take the server out again'
 complete -c skillsandbox -n '__fish_seen_subcommand_from hook' -f -a claude-code
@@ -108,7 +108,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l r
 complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l image -x -a '(__fish_complete_directories)' -d 'Like --rootfs, but from an OCI image layout'
 
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l tty -d 'Give the skill a terminal of its own'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l tty -d 'Give the skill its own terminal'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l no-tty -d 'Give the skill pipes'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the plan and execute nothing'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'

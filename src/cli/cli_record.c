@@ -128,8 +128,8 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 	 * damage. Only `audit verify` checks whose key it is. */
 	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
 	if (status == EXIT_FINE && damaged) {
-		say_errorf("the record was changed: bad at record %" PRIu64
-		           ", %s; see 'audit verify'",
+		say_errorf("the file was changed: record %" PRIu64
+		           " in it is bad (%s); see 'audit verify'",
 		           v.bad_at, v.why);
 		status = EXIT_FINDINGS;
 	}

@@ -20,9 +20,9 @@ static bool ask_to_confirm(const struct request *r)
 	if (request_has(r, FLAG_YES)) {
 		return true;
 	}
-	enum ask_answer a = ask_yes(
-	        request_has(r, FLAG_ONCE) ? "approve this for one run?"
-	                                  : "approve this, for as long as nothing in it changes?");
+	enum ask_answer a =
+	        ask_yes(request_has(r, FLAG_ONCE) ? "approve this for one run?"
+	                                          : "approve this until the skill changes?");
 	if (a == ASKED_NOBODY) {
 		say_errorf("approve needs a terminal to ask you, or --yes");
 	} else if (a == ASKED_NO) {
@@ -177,8 +177,8 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 		return status;
 	}
 	if (is_narrowed(plan, &before.lock.declined)) {
-		say_notef("items that you took out in an earlier approval stay out until you "
-		          "remove that approval (--revoke)");
+		say_notef("what you took out of an earlier approval is left out of this one, too; "
+		          "to grant it, first remove the earlier approval (--revoke)");
 	}
 	if (consent_view_make(&v, plan, r->options, &before.lock.declined) != 0) {
 		return say_fail(EXIT_SANDBOX, "out of memory");

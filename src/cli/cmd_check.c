@@ -43,8 +43,8 @@ static int print_denied(const struct request *r, const struct needs *n, const si
 		buf_addc(&out, '\n');
 	} else {
 		buf_addf(&out,
-		         n_denied == 0 ? "all that %zu run%s did would have been allowed\n"
-		                       : "of what %zu run%s did, this would have been denied:\n",
+		         n_denied == 0 ? "the manifest would have allowed everything in %zu run%s\n"
+		                       : "in %zu run%s, the manifest would have denied:\n",
 		         runs, runs == 1 ? "" : "s");
 		for (size_t i = 0; i < n_denied; i++) {
 			needs_view_line(&out, &n->v[denied[i]]);

@@ -83,7 +83,7 @@ int cmd_export(struct request *r)
 		return status;
 	}
 	if (v.state == VERIFY_BAD) {
-		say_errorf("the record is bad at record %" PRIu64 ": %s; nothing was exported",
+		say_errorf("record %" PRIu64 " in the file is bad (%s); nothing was exported",
 		           v.bad_at, v.why);
 		return EXIT_FINDINGS;
 	}

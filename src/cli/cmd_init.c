@@ -19,9 +19,10 @@
 #include "policy/path.h"
 
 static const char HEAD[] =
-        "A first manifest, from what the files of this skill mention; nothing was run.\n"
-        "The reason for each line follows it. Remove the lines that are not needed. Lines\n"
-        "in comments are dangerous, or only mentioned. See skillsandbox-manifest(5).\n"
+        "A first manifest, made from what the files of this skill mention; nothing was run.\n"
+        "The reason for each line follows it. Remove the lines that are not needed. A line\n"
+        "that is only a comment asks for something dangerous, or for something that the\n"
+        "files only mention. See skillsandbox-manifest(5).\n"
         "\n"
         "skillsandbox validate DIR   checks it\n"
         "skillsandbox inspect DIR    shows the resulting plan\n"

@@ -136,7 +136,7 @@ static enum learn_word ask_need(void *talk, const struct need *n, bool can_be_re
 	(void)talk;
 	buf_adds(&out, "skillsandbox: ");
 	need_text(&out, n);
-	buf_adds(&out, can_be_real ? "? [d]ecoy, [r]eal (in this learning), [N]o: "
+	buf_adds(&out, can_be_real ? "? [d]ecoy, [r]eal (only while learning), [N]o: "
 	                           : "? [d]ecoy, [N]o: ");
 	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
 		return LEARN_NO;
@@ -216,14 +216,15 @@ static void say_summary(const struct talk *t, const struct learned *l)
 		say_warningf("the skill asked for more things than can be recorded");
 	}
 	if (t->canary) {
-		say_warningf("the skill's output had the content of a decoy: it reads secrets");
+		say_warningf(
+		        "the skill's output contains the text of a decoy: the skill reads secrets");
 	}
 	say_needs(l, NEEDED, "it needs:");
 	say_needs(l, IN_VAIN,
 	          "it looked for things that do not exist (a comment in the manifest lists them):");
 	say_needs(l, DANGEROUS,
-	          "these things are dangerous or declined, so they are left out (a comment in the "
-	          "manifest lists them):");
+	          "it asked for things that are dangerous, or that you declined; the manifest "
+	          "lists them only in a comment:");
 	warn_of_both(l);
 }
 
@@ -239,7 +240,8 @@ static int propose_needs(const struct request *r, const struct owner *owner, con
                          struct learned *l, struct ssb_error *err)
 {
 	auto_buf text = BUF(MAX_YAML_BYTES);
-	const char *head = "Learned by 'skillsandbox learn': what it asked for, and no more.";
+	const char *head =
+	        "Learned by 'skillsandbox learn': what the skill asked for, and no more.";
 
 	if (proposal_name(r, dir, l->base.manifest, err) != 0) {
 		return -1;

@@ -55,7 +55,9 @@ static void put_row(struct buf *out, int fd, const struct ssb_probe *p)
 
 static void put_summary(struct buf *out, const struct prove_tally *tally)
 {
-	buf_addf(out, "%zu held, %zu leaked, %zu without a control (these prove nothing here)\n",
+	buf_addf(out,
+	         "%zu held, %zu leaked, %zu without a control (not shown to work outside the "
+	         "sandbox, so they prove nothing)\n",
 	         tally->of[SSB_PROBE_HELD], tally->of[SSB_PROBE_LEAKED],
 	         tally->of[SSB_PROBE_NO_CONTROL]);
 }
@@ -89,8 +91,9 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 		return EXIT_FINDINGS;
 	}
 	if (tally.of[SSB_PROBE_HELD] == 0) {
-		return say_fail(EXIT_SANDBOX, "no attack that the sandbox stopped works outside of "
-		                              "it on this machine, so nothing is proven");
+		return say_fail(EXIT_SANDBOX,
+		                "every attack that failed in the sandbox also fails outside of it "
+		                "on this machine, so nothing is proven");
 	}
 	return status;
 }

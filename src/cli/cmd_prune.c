@@ -100,7 +100,8 @@ static int print_result(const struct prune *p, bool as_json)
 		json_kbool(&j, "dry_run", p->dry);
 		json_close(&j, '}');
 	} else {
-		buf_addf(&out, "%s %zu run%s, records of ", p->dry ? "would remove" : "removed",
+		buf_addf(&out,
+		         "%s %zu run%s; size of the records: ", p->dry ? "would remove" : "removed",
 		         p->removed, p->removed == 1 ? "" : "s");
 		render_bytes(&out, p->bytes);
 	}

@@ -164,11 +164,10 @@ static void say_unwritten(const struct kill *k)
 	}
 	if (r->left > 0 || r->silent > 0) {
 		say_warningf(
-		        "%zu run%s could not be ended, and %zu keeper%s did not say which "
-		        "session %s run belongs to: run 'skillsandbox ps', and end these runs by "
-		        "hand",
+		        "%zu run%s could not be ended, and for %zu other run%s it is not known to "
+		        "which session %s: run 'skillsandbox ps', and end these runs by hand",
 		        r->left, r->left == 1 ? "" : "s", r->silent, r->silent == 1 ? "" : "s",
-		        r->silent == 1 ? "its" : "their");
+		        r->silent == 1 ? "it belongs" : "they belong");
 	}
 	say_notef("repair the store (see the error above), then run 'skillsandbox session kill %s' "
 	          "again",
@@ -189,10 +188,9 @@ static int end_what_is_left(const struct session_cli *c, uint64_t grace, struct 
 		return -1;
 	}
 	if (d.runs.runs > 0) {
-		say_notef(
-		        "%zu run%s that an earlier kill did not end %s still running; %s ended now",
-		        d.runs.runs, d.runs.runs == 1 ? "" : "s", d.runs.runs == 1 ? "was" : "were",
-		        d.runs.runs == 1 ? "is" : "are");
+		say_notef("an earlier kill did not end %zu run%s of this session; %s ended now",
+		          d.runs.runs, d.runs.runs == 1 ? "" : "s",
+		          d.runs.runs == 1 ? "it is" : "they are");
 	}
 	return 0;
 }
@@ -245,8 +243,9 @@ static int kill_session(struct session_cli *c, uint64_t grace, const char *reaso
 
 	if (!session_id_valid(c->id)) {
 		ssb_fail(&err, SSB_E_USAGE, 0, "",
-		         "not the id of a session: letters, digits, '.', '_' and '-', at most %d",
-		         SESSION_ID - 1);
+		         "'%.80s' cannot be the id of a session; an id has only letters, digits, "
+		         "'.', '_' and '-', and at most %d characters",
+		         c->id, SESSION_ID - 1);
 		return session_cli_fail(c, &err);
 	}
 	(void)pthread_mutex_init(&k.lock, NULL);

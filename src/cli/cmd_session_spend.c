@@ -96,8 +96,8 @@ static int parse_settle(struct session_cli *c, int64_t *ret_n, micros *ret, stru
 	}
 	if (given == release) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "session settle needs one of: --cost USD, --model with its tokens, "
-		                "--release");
+		                "session settle needs one of: --cost USD; --model with --tokens-in "
+		                "and --tokens-out; --release");
 	}
 	*ret = release ? -1 : *ret;
 	return 0;

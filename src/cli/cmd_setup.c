@@ -317,13 +317,14 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 	if (words.n < 2 || strcmp(words.v[1], "serve") != 0 ||
 	    (strcmp(words.v[0], s->server.v[0]) != 0 && strcmp(words.v[0], SETUP_SERVER) != 0)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
-		                "its entry " SETUP_SERVER " starts another program; "
-		                "change the entry by hand");
+		                "its entry '" SETUP_SERVER
+		                "' starts another program; change the entry by hand");
 	}
 	if (!s->removing && json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
-		                "its entry " SETUP_SERVER " is switched off ('enabled' is false); "
-		                "switch it on by hand, or --remove it first");
+		                "its entry '" SETUP_SERVER
+		                "' is switched off ('enabled' is false); switch it on by hand, or "
+		                "--remove it first");
 	}
 	bool same = words.n == s->server.n;
 	for (size_t i = 0; same && i < words.n; i++) {
@@ -334,8 +335,9 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 	own = own != NULL ? own : find_own_option(&words);
 	if (!s->removing && !same && own != NULL) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
-		                "its entry " SETUP_SERVER " has settings of yours ('%s'), which "
-		                "would be lost; change the entry by hand, or --remove it first",
+		                "its entry '" SETUP_SERVER
+		                "' has a setting of yours ('%s'), which would be lost; change the "
+		                "entry by hand, or --remove it first",
 		                own);
 	}
 	*ret_done = !s->removing && same;
@@ -466,8 +468,8 @@ static int check_change(struct setup *s, struct ssb_error *err)
 	}
 	return done ? 0
 	            : ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
-	                       "the client's command ended without an error, but the "
-	                       "entry " SETUP_SERVER " %s; run the command above yourself",
+	                       "the client's command ended without an error, but the entry "
+	                       "'" SETUP_SERVER "' %s; run the command above yourself",
 	                       s->removing ? "is still there"
 	                                   : "is missing, or differs from what was given");
 }

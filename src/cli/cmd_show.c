@@ -73,7 +73,7 @@ static void show_group(struct buf *out, const struct overview *v, enum render_gr
 		buf_addf(out, "            and %zu more; -v shows them\n", n - shown);
 	}
 	if (v->left_out[group] > 0) {
-		buf_addf(out, "            and %" PRIu64 " events more that only --json shows\n",
+		buf_addf(out, "            and %" PRIu64 " more events, which only --json shows\n",
 		         v->left_out[group]);
 	}
 }

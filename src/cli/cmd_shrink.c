@@ -129,7 +129,8 @@ static void say_unused(const struct shrink *s, size_t runs)
 		          text.data != NULL ? text.data : "");
 	}
 	if (s->n == 0) {
-		say_notef("all that it declares was used in %zu run%s", runs, runs == 1 ? "" : "s");
+		say_notef("the skill used everything that its manifest declares, in %zu run%s",
+		          runs, runs == 1 ? "" : "s");
 	}
 }
 

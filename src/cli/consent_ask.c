@@ -151,7 +151,7 @@ static int take_out_items(struct consent_view *v)
 	char answer[MAX_ANSWER];
 	auto_free bool *out = calloc(v->abilities.n + 1, sizeof(*out));
 
-	say_notef("the skill runs without the items that you take out:");
+	say_notef("choose the items that the skill must run without:");
 	consent_show_abilities(v, true);
 	if (out == NULL || !ask_line("skillsandbox: numbers to take out (empty line: none): ",
 	                             answer, sizeof(answer))) {

@@ -165,10 +165,10 @@ static int wait_for(pid_t pid, const char *program, int *ret_status, struct ssb_
 		(void)kill(pid, SIGKILL);
 	}
 	if (TEMP_FAILURE_RETRY(waitpid(pid, ret_status, 0)) < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, program, "cannot wait for it");
+		return ssb_fail(err, SSB_E_SYS, errno, program, "cannot wait for the command");
 	}
 	return late ? ssb_fail(err, SSB_E_POLICY, 0, program,
-	                       "its command did not end within %d s and was killed", SETUP_SECONDS)
+	                       "the command did not end within %d s and was killed", SETUP_SECONDS)
 	            : 0;
 }
 
@@ -182,7 +182,8 @@ int setup_client_run(const char *program, const struct string_list *command, boo
 	pid_t pid = -1;
 
 	if (out != NULL && file < 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "", "cannot make a file for its output");
+		return ssb_fail(err, SSB_E_SYS, errno, "",
+		                "cannot make a file for the output of the command");
 	}
 	int rc = start_program(program, command->v, project, file, &pid);
 	if (rc != 0) {
@@ -192,11 +193,12 @@ int setup_client_run(const char *program, const struct string_list *command, boo
 		return -1;
 	}
 	if (out != NULL && (lseek(file, 0, SEEK_SET) != 0 || file_read_all(file, out) != 0)) {
-		return ssb_fail(err, SSB_E_SYS, errno, program, "its output cannot be read");
+		return ssb_fail(err, SSB_E_SYS, errno, program,
+		                "the output of the command cannot be read");
 	}
 	return status == 0 ? 0
 	                   : ssb_fail(err, SSB_E_POLICY, 0, program,
-	                              "its command '%s %s' ended with %s %d", command->v[1],
+	                              "the command '%s %s' ended with %s %d", command->v[1],
 	                              command->v[2], WIFEXITED(status) ? "exit status" : "signal",
 	                              WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }

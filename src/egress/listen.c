@@ -39,7 +39,8 @@ static int add_listener(struct maker *m, enum listener_kind kind, const struct a
 
 	if (l->n == MAX_LISTENERS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "net",
-		                "the plan has more than %d pairs of name and port; declare fewer",
+		                "the plan has more than %d pairs of name and port; declare fewer "
+		                "names or ports",
 		                MAX_LISTENERS);
 	}
 	bool datagrams = kind == LISTEN_DNS_UDP || kind == LISTEN_UDP;

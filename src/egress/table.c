@@ -380,7 +380,7 @@ static int rule_add(struct egress_table *t, size_t rule, struct ssb_error *err)
 	if (t->n_slots + need > MAX_EGRESS_SLOTS) {
 		return ssb_fail(err, SSB_E_LIMIT, 0, "egress",
 		                "the network rules need more than %d addresses (a wildcard takes "
-		                "%d); declare fewer",
+		                "%d); declare fewer hosts",
 		                MAX_EGRESS_SLOTS, EGRESS_POOL);
 	}
 	if (egress_is_literal(r)) {

@@ -17,7 +17,7 @@
 #include "policy/danger.h"
 
 #define MAX_LINE 4096 /* bytes of a line that are read */
-#define PROSE    "it is only mentioned"
+#define PROSE    "only a comment or prose mentions it"
 
 enum text_kind { TEXT_CODE, TEXT_SHELL, TEXT_PROSE, TEXT_MARKDOWN, TEXT_SKIPPED };
 

@@ -246,7 +246,7 @@ static void add_shared(struct proposal *d, struct mtext_list *l, const struct ne
 {
 	char *why = NULL;
 
-	if (asprintf(&why, "%s, and %zu more in this directory", n->why != NULL ? n->why : "",
+	if (asprintf(&why, "%s, and %zu more paths in this directory", n->why != NULL ? n->why : "",
 	             needs_siblings(d->needs, n) - 1) < 0) {
 		why = NULL;
 	}
@@ -383,7 +383,7 @@ static void add_rest(struct proposal *d)
 			set_aside(d, n,
 			          n->danger != NULL ? n->danger
 			          : is_vain(n)      ? "it does not exist"
-			                            : "the list is full");
+			                            : "the manifest's list is full");
 		}
 	}
 	tell_left(d);

@@ -197,12 +197,13 @@ static int create_v2_in(struct cgroup *cg, const char *dir, const struct cgroup_
 	cgroup_read_at(base, "cgroup.subtree_control", list, sizeof(list));
 	unsigned controllers = controllers_in(list);
 	if ((controllers & REQUIRED) != REQUIRED) {
-		return reason_set(why, "memory and pids are not enabled in", dir, 0);
+		return reason_set(why, "the controllers memory and pids are not enabled in", dir,
+		                  0);
 	}
 	/* To move a process, the kernel requires this right on the common ancestor of both
 	 * groups. */
 	if (faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) < 0) {
-		return reason_set(why, "not delegated to this user:", dir, 0);
+		return reason_set(why, "this user may not use", dir, 0);
 	}
 	cg->v2 = true;
 	if (node_make(cg, steal_fd(&base), controllers, limits, why) < 0) {
@@ -219,7 +220,7 @@ static int create_v2(struct cgroup *cg, const struct cgroup_layout *at,
 		return reason_set(why, "not", "mounted", 0);
 	}
 	if (at->v1[CGROUP_MEMORY].found || at->v1[CGROUP_PIDS].found) {
-		return reason_set(why, "without memory and pids,", "which are in v1", 0);
+		return reason_set(why, "the controllers memory and pids", "are in v1", 0);
 	}
 	if (!at->v2.top) {
 		char parent[MAX_PATH_BYTES];
@@ -249,7 +250,8 @@ static int create_v1(struct cgroup *cg, const struct cgroup_layout *at,
 	for (unsigned i = 0; i < CGROUP_CONTROLLERS; i++) {
 		const struct cgroup_place *place = &at->v1[i];
 		if (!place->found && (REQUIRED & (1u << i)) != 0) {
-			return reason_set(why, "no hierarchy with", CGROUP_NAMES[i], 0);
+			return reason_set(why, "no hierarchy has the controller", CGROUP_NAMES[i],
+			                  0);
 		}
 		if (!place->found || (done & (1u << i)) != 0) {
 			continue;
@@ -425,7 +427,8 @@ int cgroup_create(const char *id, const struct cgroup_limits *limits, struct cgr
 
 	assert(id != NULL && limits != NULL && ret != NULL);
 	if (!id_valid(id)) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "cgroup", "not a name for a group");
+		return ssb_fail(err, SSB_E_USAGE, 0, "cgroup",
+		                "'%.80s' is not a name for a control group", id);
 	}
 	if (cgroup_locate(&at, &unread) < 0) {
 		(void)reason_set(&why, "cannot read", unread, errno);

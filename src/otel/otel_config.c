@@ -83,7 +83,7 @@ int otlp_target_parse(struct otlp_target *ret, const char *url, const char *appe
 	p = parse_host(&t, p);
 	p = p != NULL ? parse_port(&t, p) : NULL;
 	if (p == NULL || (*p != '\0' && *p != '/' && *p != '?') || strchr(p, '#') != NULL) {
-		return fail_url(var, "has no host, an invalid port, or invalid text after them",
+		return fail_url(var, "has no host, an invalid port, or invalid text after the port",
 		                err);
 	}
 	size_t path = strcspn(p, "?");

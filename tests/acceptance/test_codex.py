@@ -28,7 +28,7 @@ def test_setup_says_what_codex_says(world):
     file = world.write(world.home / ".codex/config.toml", 'model = "o3\n')
     r = world.run([world.ssb, "setup", "codex", "--skills", world.skills, "--write"])
     assert r.code == 125 and "TOML parse error" in r.err, r
-    assert "its command 'mcp list' ended with exit status 1" in r.err, r
+    assert "the command 'mcp list' ended with exit status 1" in r.err, r
     assert file.read_text() == 'model = "o3\n'
 
 

@@ -291,7 +291,7 @@ def test_export_of_bad_and_incomplete(ssb):
     state.put(cut)
     out = ssb.base / "x.bundle"
     r = ssb.ssb("audit", "export", bad.id, "-o", out)
-    assert r.code == 1 and "bad at record" in r.errors and not out.exists()
+    assert r.code == 1 and "is bad (" in r.errors and not out.exists()
     r = ssb.ssb("audit", "export", cut.id, "-o", out).ok()
     assert "incomplete" in r.errors
     assert verify(ssb, out)["state"] == "incomplete"
@@ -569,8 +569,8 @@ def test_the_worst_and_connections_come_first(ssb):
         assert "read /home/u/.ssh/id_rsa  [credential_store]" in shown[0], shown[:3]
         assert "connect to api.test port 443 (tls)" in text.split("\nnetwork\n")[1].splitlines()[0]
         reads = 5120 + 256
-        assert f"\n            and {9000 - reads} events more that only --json shows\n" in text
-        assert "\n            and 60 events more that only --json shows\n" in text
+        assert f"\n            and {9000 - reads} more events, which only --json shows\n" in text
+        assert "\n            and 60 more events, which only --json shows\n" in text
         assert f"{9000 - reads + 60} events are in the record and not shown here" in text
     assert "look up n639.test" in text and "look up n640.test" not in text
     why = ssb.ssb("why", "--json", record.id).ok().json()
@@ -989,7 +989,7 @@ def test_show_and_why_tell_of_a_changed_file(ssb):
     lines = path.read_bytes().splitlines(keepends=True)
     file = ssb.base / "copy.jsonl"
     for text, code, words in ((b"".join(lines), 0, "nothing was denied\n"),
-                              (b"".join(lines[:4] + lines[5:]), 1, "was changed: bad at record 4"),
+                              (b"".join(lines[:4] + lines[5:]), 1, "was changed: record 4 in it is bad"),
                               (lines[0][:20], 1, "no complete record"), (b"", 1, "no complete record"),
                               (b"".join(lines[:-3]), 0, "denied up to the end of this")):
         file.write_bytes(text)

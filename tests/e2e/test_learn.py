@@ -154,7 +154,7 @@ def test_it_sees_decoys_and_nothing_leaves(net):
     canary = re.search(r"aws_secret_access_key = (ssbcanary\w+)", said).group(1)
     assert f"TOKEN {canary}" in said and "PRIVATE KEY" in said and "WRITE written" in said
     assert "FILL OSError" in said, "its own disk is as large as any run's"
-    assert "output had the content of a decoy" in said
+    assert "output contains the text of a decoy" in said
     assert "connect to api.example.test:7002 (tcp)" in said
     assert "read its code before you approve it" in said
     text = manifest_of(d)
@@ -303,9 +303,9 @@ def test_interactive(user):
     diary = user.write(user.work / "diary.txt", "my diary")
     d = bare_skill(user, ASKS.replace("@NOTES@", str(notes)).replace("@DIARY@", str(diary)))
     t = Terminal(user, "learn", "--interactive", d, "main.py", ahead=b"real\nreal\nreal\nreal\n")
-    t.wait_for("one.example:443 (tls)? [d]ecoy, [r]eal (in this learning), [N]o: ").type("decoy")
-    t.wait_for("diary.txt? [d]ecoy, [r]eal (in this learning), [N]o: ").type("no")
-    t.wait_for("notes.txt? [d]ecoy, [r]eal (in this learning), [N]o: ").type("real")
+    t.wait_for("one.example:443 (tls)? [d]ecoy, [r]eal (only while learning), [N]o: ").type("decoy")
+    t.wait_for("diary.txt? [d]ecoy, [r]eal (only while learning), [N]o: ").type("no")
+    t.wait_for("notes.txt? [d]ecoy, [r]eal (only while learning), [N]o: ").type("real")
     assert t.end() == 0, t.text
     assert "| GOT my own notes" in t.text and "my diary" not in t.text, t.text
     assert "| skillsandbox: read /etc/shadow?" in t.text and not controls(t.text), "behind a bar"
@@ -316,7 +316,7 @@ def test_interactive(user):
     # If the input ends, the remaining questions are answered with no.
     t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
     t.wait_for("[N]o: ").type(CTRL_D)
-    assert t.end() == 0 and "you said no to it" in t.text and "or declined" in t.text, t.text
+    assert t.end() == 0 and "you said no to it" in t.text and "or that you declined" in t.text, t.text
     r = user.ssb("learn", "-i", d)
     assert r.code == 2 and "terminal" in r.errors
 

@@ -57,7 +57,8 @@ def test_check_says_what_a_run_would_miss(ssb):
     env = {"TOWN_KEY": "k"}
     ssb.run(skill, data / "a", env=env).ok()
     good = ssb.ssb("check", skill, "--against", "last")
-    assert good.code == 0 and good.text == "all that 1 run did would have been allowed\n", good
+    assert good.code == 0, good
+    assert good.text == "the manifest would have allowed everything in 1 run\n", good
     ssb.run(skill, data / "b", env=env).ok()
     bad = ssb.ssb("check", skill, "--against", "last")
     assert bad.code == 1 and f"read {data}/b  (run " in bad.text, bad
@@ -100,7 +101,8 @@ def test_shrink_is_a_patch_that_applies(ssb):
     left = ssb.ssb("inspect", "--json", skill).json()["requested"]
     assert left == [f"read {data}/a", "environment TOWN_KEY"]
     again = ssb.ssb("shrink", skill).ok()
-    assert again.text == "" and "all that it declares was used in 1 run" in again.errors
+    assert again.text == ""
+    assert "the skill used everything that its manifest declares, in 1 run" in again.errors
     # With the smaller manifest, the skill still reads the file that it needs, and can no longer
     # read the other one.
     ssb.run(skill, data / "a").ok()
@@ -116,7 +118,7 @@ def test_init_writes_a_manifest_that_runs(ssb):
     manifest = skill / "skillsandbox.yaml"
     text = manifest.read_text()
     assert "- domain: api.town.example  # main.py:4\n" in text, text
-    assert "# - domain: docs.example.org, port 443  # main.py:3: it is only mentioned" in text
+    assert "# - domain: docs.example.org, port 443  # main.py:3: only a comment or prose mentions it" in text
     assert "- TOWN_KEY  # main.py:5\n" in text and "- PLACE_NAME  # tool.sh:2\n" in text
     assert "\n      # - GITHUB_TOKEN  # main.py:6: " in text
     assert "\n      # - ~/.ssh/id_ed25519  # main.py:7: " in text

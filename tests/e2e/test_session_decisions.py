@@ -361,7 +361,7 @@ def test_a_kill_that_was_cut_short_is_finished(user):
         assert run.p.poll() is None
         r = sessions("kill", s)
         assert r.code == 1 and "for ever: enough" in r.errors, repr(r)
-        assert "1 run that an earlier kill did not end was still running; is ended now" in r.errors
+        assert "an earlier kill did not end 1 run of this session; it is ended now" in r.errors
     finally:
         os.kill(keeper, signal.SIGCONT)
     assert run.end()[0] != 0

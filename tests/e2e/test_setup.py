@@ -177,7 +177,7 @@ def test_a_client_that_fails(ssb, client, word):
     ssb.write(ssb.home / "fail", word)
     r = set_up(ssb, client, "--skills", ssb.base, "--write")
     assert r.code == 125 and "the client's own words" in r.errors
-    assert f"its command 'mcp {word}' ended with exit status 3" in r.errors
+    assert f"the command 'mcp {word}' ended with exit status 3" in r.errors
     assert "done;" not in r.errors and not (ssb.home / FILES[client]).exists()
 
 
@@ -361,7 +361,7 @@ def test_options_of_the_entry_are_not_lost(ssb, client, own):
     file = ssb.write(ssb.home / FILES[client], with_server(client, words))
     text = file.read_text()
     r = set_up(ssb, client, "--skills", ssb.base, "--write")
-    assert r.code == 125 and f"settings of yours ('{own}')" in r.errors, repr(r)
+    assert r.code == 125 and f"a setting of yours ('{own}')" in r.errors, repr(r)
     assert file.read_text() == text and changes(ssb) == []
     set_up(ssb, client, "--remove", "--write").ok()
     assert take_server(client, read(file)) is None
