@@ -238,11 +238,11 @@ static void add_items(struct buf *out, const char *mark, const struct string_lis
 void diff_asks(struct buf *out, const struct diff *d, bool color)
 {
 	if (d->more.n > 0) {
-		buf_adds(out, "It asks for more than was approved:\n");
+		buf_adds(out, "The skill asks for more than you approved:\n");
 		add_items(out, "  + ", &d->more, color, "\033[31m");
 	}
 	if (d->less.n > 0) {
-		buf_adds(out, "It does not ask for these any more:\n");
+		buf_adds(out, "The skill does not ask for these any more:\n");
 		add_items(out, "  - ", &d->less, color, "\033[32m");
 	}
 }
@@ -266,7 +266,7 @@ void diff_kinds(struct buf *out, const struct diff *d, size_t from)
 void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 {
 	if (d->n_files > 0) {
-		buf_addf(out, "%zu file%s changed since it was approved:\n", d->n_files,
+		buf_addf(out, "%zu file%s changed since you approved the skill:\n", d->n_files,
 		         d->n_files == 1 ? " has" : "s have");
 	}
 	size_t n = most == 0 || d->n_files < most ? d->n_files : most;
@@ -284,7 +284,7 @@ void diff_files(struct buf *out, const struct diff *d, bool color, size_t most)
 void diff_text(struct buf *out, const struct diff *d, bool color, size_t most)
 {
 	if (d->same) {
-		buf_adds(out, "Nothing has changed since it was approved.\n");
+		buf_adds(out, "Nothing has changed since you approved the skill.\n");
 		return;
 	}
 	diff_asks(out, d, color);

@@ -41,7 +41,7 @@ static void look_at_link(struct lint_walk *w, const struct tree_entry *e)
 	auto_fd fd = file_openat2(w->top, e->path, O_PATH, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 
 	if (fd < 0 && errno != ENOENT) {
-		lint_add(w->out, LINT_SYMLINK, e->path, 0, "it leads out of the skill");
+		lint_add(w->out, LINT_SYMLINK, e->path, 0, "this symlink leads out of the skill");
 	}
 }
 
@@ -56,12 +56,13 @@ static void read_file(struct lint_walk *w, const struct tree_entry *e)
 	/* O_NONBLOCK: a FIFO that replaced the file must not block us. */
 	fd = openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "it cannot be read");
+		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "the file cannot be read");
 		return;
 	}
 	int rc = file_read_all(fd, &bytes);
 	if (rc != 0) {
-		lint_add(w->out, LINT_INCOMPLETE, e->path, 0, "only its beginning was checked");
+		lint_add(w->out, LINT_INCOMPLETE, e->path, 0,
+		         "only the beginning of the file was checked");
 	}
 	w->left -= bytes.len < w->left ? bytes.len : w->left;
 	if (bytes.len > 0) {
@@ -86,7 +87,7 @@ static bool look_at(void *arg, const struct tree_entry *e)
 		return false;
 	}
 	if (S_ISREG(mode) && (mode & (S_ISUID | S_ISGID)) != 0) {
-		lint_add(w->out, LINT_SETUID, e->path, 0, "it runs with the rights of its %s",
+		lint_add(w->out, LINT_SETUID, e->path, 0, "the file runs with the rights of its %s",
 		         (mode & S_ISUID) != 0 ? "owner" : "group");
 	}
 	if ((mode & S_IWOTH) != 0 && (mode & S_ISVTX) == 0) {
@@ -107,7 +108,7 @@ static void look_at_files(struct lint *l, int dir_fd, bool whole)
 
 	if (!tree_walk(dir_fd, &caps, look_at, &w) || w.cut) {
 		lint_add(l, LINT_INCOMPLETE, ".", 0,
-		         "it has too many files, or files that are too large");
+		         "the skill has too many files, or files that are too large");
 	}
 }
 

@@ -125,11 +125,12 @@ static void look_at_pickle(struct lint *l, const char *file, const char *bytes, 
 	for (size_t i = 0; i < ARRAY_LEN(modules); i++) {
 		if (names_module(bytes, len, modules[i])) {
 			lint_add(l, LINT_PICKLE_RUNS, file, 0,
-			         "loading it can call functions of the module '%s'", modules[i]);
+			         "loading this pickle can call functions of the module '%s'",
+			         modules[i]);
 			return;
 		}
 	}
-	lint_add(l, LINT_PICKLE, file, 0, "it is a pickle");
+	lint_add(l, LINT_PICKLE, file, 0, "the file is a pickle");
 }
 
 /* ---- characters ------------------------------------------------------------------- */
@@ -205,7 +206,7 @@ static void look_at_frontmatter(struct lint *l, const char *file, const char *by
 	int found = block_find(&block, bytes, len, &line);
 	if (found < 0) {
 		lint_add(l, LINT_FRONTMATTER, file, line,
-		         "its frontmatter does not end, or is too large");
+		         "the frontmatter does not end, or is too large");
 	}
 	if (found <= 0) {
 		return;
@@ -221,7 +222,7 @@ static void look_at_frontmatter(struct lint *l, const char *file, const char *by
 void lint_bytes(struct lint *l, const char *file, bool executable, const char *bytes, size_t len)
 {
 	if (is_native(bytes, len)) {
-		lint_add(l, LINT_NATIVE, file, 0, "it is a compiled program");
+		lint_add(l, LINT_NATIVE, file, 0, "the file is a compiled program");
 		return;
 	}
 	look_at_pickle(l, file, bytes, len);

@@ -126,17 +126,18 @@ static const struct idiom {
 	IDIOM(LINT_SHELL_OUT, ANYWHERE, "every program that connects gets a shell", "^socat",
 	      "exec:" OR "system:", "sh" OR "bash"),
 
-	IDIOM(LINT_STAYS, IN_CODE, "the table of scheduled commands is changed",
+	IDIOM(LINT_STAYS, IN_CODE, "the crontab (table of scheduled commands) is changed",
 	      "| crontab" OR "|crontab" OR "crontab /" OR "crontab $" OR "crontab \"$" OR
 	      "crontab <"),
 	IDIOM(LINT_STAYS, IN_CODE, "something is added to a file that a shell executes",
 	      ">> ~/." OR ">>~/." OR ">> $home/." OR ">>$home/." OR ">> \"$home/." OR ">>\"$home/.",
 	      "bashrc" OR "profile" OR "bash_profile" OR "zshrc" OR "zshenv" OR "zprofile"),
-	IDIOM(LINT_STAYS, IN_CODE | TIGHT, "a file is opened that programs later execute or use",
+	IDIOM(LINT_STAYS, IN_CODE | TIGHT,
+	      "the code opens a file that programs later execute or use",
 	      "open(" OR "write_text(" OR "appendfilesync(" OR "writefilesync(",
 	      ".bashrc" OR ".zshrc" OR ".bash_profile" OR ".profile" OR ".zshenv" OR
 	      "authorized_keys" OR "/etc/cron" OR "/var/spool/cron"),
-	IDIOM(LINT_STAYS, IN_CODE, "a file is written that programs later execute or use", ">",
+	IDIOM(LINT_STAYS, IN_CODE, "the code writes a file that programs later execute or use", ">",
 	      "authorized_keys" OR "/etc/cron.d/" OR "/etc/ld.so.preload"),
 	IDIOM(LINT_STAYS, IN_CODE, "a service is set up to start automatically", "systemctl",
 	      "enable", ".service" OR ".timer"),
@@ -148,23 +149,24 @@ static const struct idiom {
 	IDIOM(LINT_ENVIRONMENT, IN_CODE, "the whole environment is sent to another program or host",
 	      "env |" OR "env|" OR "printenv |" OR "printenv|" OR "$(env)" OR "$(printenv)",
 	      "base64" OR "curl" OR "nc" OR "wget" OR "xxd" OR "/dev/tcp/" OR "gzip"),
-	IDIOM(LINT_METADATA, IN_CODE, "it names the address from which clouds give out credentials",
+	IDIOM(LINT_METADATA, IN_CODE,
+	      "the code names the address from which clouds give out credentials",
 	      "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
 	      "//[fd00:ec2::254]"),
 
-	IDIOM(LINT_BOMB, ANYWHERE | TIGHT, "a function that only calls itself, twice",
-	      ":(){:|:&};:"),
-	IDIOM(LINT_BOMB, IN_CODE | TIGHT, "a loop that makes processes",
+	IDIOM(LINT_BOMB, ANYWHERE | TIGHT,
+	      "a function calls only itself, twice each time, without end", ":(){:|:&};:"),
+	IDIOM(LINT_BOMB, IN_CODE | TIGHT, "a loop makes processes without end",
 	      "whiletrue:os.fork()" OR "while1:os.fork()"),
 
 	IDIOM(LINT_LOADS, IN_CODE | TIGHT, "the loaded data decides what is executed",
 	      "pickle.load(" OR "pickle.loads(" OR "joblib.load(" OR "dill.load(" OR
 	      "dill.loads(" OR "shelve.open(" OR "yaml.unsafe_load(" OR "yaml.full_load("),
 
-	IDIOM(LINT_PROMPT, IN_PROSE, "it tells its reader to ignore instructions",
+	IDIOM(LINT_PROMPT, IN_PROSE, "the text tells its reader to ignore instructions",
 	      "ignore" OR "disregard" OR "forget", "previous" OR "prior" OR "above" OR "earlier",
 	      "instructions" OR "instruction" OR "prompts" OR "rules" OR "guidelines"),
-	IDIOM(LINT_PROMPT, IN_PROSE, "it tells its reader to hide something from people",
+	IDIOM(LINT_PROMPT, IN_PROSE, "the text tells its reader to hide something from people",
 	      "do not tell the user" OR "don't tell the user" OR "do not inform the user" OR
 	      "don't inform the user" OR "do not mention this to the user" OR
 	      "without telling the user" OR "without informing the user" OR
@@ -172,7 +174,7 @@ static const struct idiom {
 	      "without asking the user" OR "do not ask the user for" OR "never mention this" OR
 	      "keep this secret from the user"),
 	IDIOM(LINT_PROMPT, IN_PROSE,
-	      "it speaks of running without a sandbox or without permission checks",
+	      "the text speaks of running without a sandbox or without permission checks",
 	      "--dangerously-skip-permissions" OR "--dangerously-bypass-approvals-and-sandbox" OR
 	      "disable the sandbox" OR "turn off the sandbox" OR "without the sandbox" OR
 	      "bypass the sandbox"),
@@ -212,12 +214,12 @@ static const struct {
 	{ LINT_DECODES,
 	  LINT_DECODED,
 	  { FACT_EXECUTES, FACT_DECODES },
-	  "text is executed in a file that also decodes data" },
+	  "the file executes text, and it also decodes data" },
 	{ LINT_KEYS_OUT,
 	  LINT_KEYS_OUT,
 	  { FACT_KEYS, FACT_SENDS },
-	  "it names a place where keys are kept, in a file that sends data" },
-	{ LINT_KEYS, LINT_KEYS_OUT, { FACT_KEYS }, "it names a place where keys are kept" },
+	  "the code names a place where keys are kept, and the same file sends data" },
+	{ LINT_KEYS, LINT_KEYS_OUT, { FACT_KEYS }, "the code names a place where keys are kept" },
 };
 
 /* ---- the matcher ------------------------------------------------------------------ */

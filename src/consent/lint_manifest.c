@@ -79,13 +79,13 @@ static void look_at_rule(struct lint *l, const struct egress_rule *r, const char
 
 	if (is_drop(host)) {
 		lint_add(l, LINT_DROP, file, line,
-		         "it can send data to '%s', where anyone can collect it", host);
+		         "the skill can send data to '%s', where anyone can collect it", host);
 	} else {
-		lint_add(l, kinds[r->kind], file, line, "it can send data to '%s'", host);
+		lint_add(l, kinds[r->kind], file, line, "the skill can send data to '%s'", host);
 	}
 	if (r->n_ports > FEW_PORTS) {
-		lint_add(l, LINT_PORTS, file, line, "it can reach %zu ports of '%s'", r->n_ports,
-		         host);
+		lint_add(l, LINT_PORTS, file, line, "the skill can reach %zu ports of '%s'",
+		         r->n_ports, host);
 	}
 }
 
@@ -156,21 +156,21 @@ static void look_at_path(struct lint *l, const struct mtext *t, bool write, cons
 	if (is_whole(t->s)) {
 		a->stores = a->stores || t->s[0] == '~' || t->s[1] == '\0' ||
 		            strncmp(t->s, "/home", 5) == 0 || strcmp(t->s, "/root") == 0;
-		lint_add(l, LINT_WHOLE, file, t->line, "it asks to %s the whole of '%s'", word,
+		lint_add(l, LINT_WHOLE, file, t->line, "the skill asks to %s all of '%s'", word,
 		         t->s);
 	} else if ((why = danger_of(t->s, DANGER_READ, false)) != NULL) {
 		a->stores = true;
-		lint_add(l, LINT_STORE, file, t->line, "it asks to %s '%s', which %s", word, t->s,
-		         why);
+		lint_add(l, LINT_STORE, file, t->line, "the skill asks to %s '%s', which %s", word,
+		         t->s, why);
 	} else if (write && (why = danger_of(t->s, DANGER_WRITE, true)) != NULL) {
-		lint_add(l, LINT_CODE_DIR, file, t->line, "it asks to change '%s', which %s", t->s,
-		         why);
+		lint_add(l, LINT_CODE_DIR, file, t->line, "the skill asks to change '%s', which %s",
+		         t->s, why);
 	} else if (write && runs_later(t->s)) {
 		lint_add(l, LINT_EXECUTED, file, t->line,
-		         "it asks to change '%s', which tools execute or apply later", t->s);
+		         "the skill asks to change '%s', which tools execute or apply later", t->s);
 	} else {
-		lint_add(l, write ? LINT_WRITES : LINT_READS, file, t->line, "it can %s '%s'", word,
-		         t->s);
+		lint_add(l, write ? LINT_WRITES : LINT_READS, file, t->line,
+		         "the skill can %s '%s'", word, t->s);
 	}
 }
 
@@ -190,7 +190,7 @@ static void look_at_secrets(struct lint *l, const struct manifest *m, const char
 			continue;
 		}
 		if (m->n_egress == 0) {
-			lint_add(l, LINT_SECRET, file, t->line, "it asks for '%s'", t->s);
+			lint_add(l, LINT_SECRET, file, t->line, "the skill asks for '%s'", t->s);
 		} else {
 			lint_add(l,
 			         wide                    ? LINT_SECRET_WIDE
@@ -257,16 +257,17 @@ void lint_manifest(struct lint *l, const struct manifest *m, const char *file)
 	}
 	look_at_secrets(l, m, file);
 	if (m->profile == PROFILE_PERMISSIVE) {
-		lint_add(l, LINT_PERMISSIVE, file, 0, "it may make almost every system call");
+		lint_add(l, LINT_PERMISSIVE, file, 0,
+		         "the skill may make almost every system call");
 	}
 	look_at_limits(l, m, file);
 	if (m->n_egress > 0 && a.stores) {
 		lint_add(l, LINT_STORE_OUT, file, m->egress[0].domain.line,
-		         "keys and tokens that it can read can be sent to '%s'",
+		         "keys and tokens that the skill can read can be sent to '%s'",
 		         m->egress[0].domain.s);
 	} else if (m->n_egress > 0 && a.reads) {
 		lint_add(l, LINT_READS_OUT, file, m->egress[0].domain.line,
-		         "files of yours that it can read can be sent to '%s'",
+		         "files of yours that the skill can read can be sent to '%s'",
 		         m->egress[0].domain.s);
 	}
 }

@@ -186,7 +186,7 @@ void lock_list_done(struct lock_list *l)
 static int fail_too_many(struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                "there are %d approvals already, the most that are kept; remove one with "
+	                "there are already %d approvals, which is the limit; remove one with "
 	                "'skillsandbox approve --revoke DIR'",
 	                MAX_APPROVED);
 }
@@ -434,9 +434,9 @@ static int change_uses(const struct owner *o, const char *skill, const char *tre
 		return 0;
 	}
 	if (l.uses + by < 0) {
-		return ssb_fail(
-		        err, SSB_E_POLICY, 0, WHERE,
-		        "every run that was approved has been used; approve the skill again");
+		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
+		                "all runs that the approval allowed have been used; approve the "
+		                "skill again");
 	}
 	l.uses += by;
 	return store_at(dir, &l, err);

@@ -61,7 +61,8 @@ char *snapshot_path(const struct owner *o, const struct skill_files *p)
 static int fail_changed(const struct copying *c)
 {
 	return ssb_fail(c->err, SSB_E_POLICY, 0, "skill",
-	                "'%.200s' changed while it was copied; look at it again", c->file->path);
+	                "'%.200s' changed while it was copied; look at the skill again",
+	                c->file->path);
 }
 
 /* Makes the directories above the last part of a path. Returns an fd of the last of them, or

@@ -232,7 +232,7 @@ static void say_worst_with_network(struct buf *out, const struct abilities *a)
 	}
 	add_things(out, a, ABILITY_NETWORK);
 	if (write != NULL) {
-		buf_addf(out, ", and leave what it gets from there in %s", write->thing);
+		buf_addf(out, ", and store what it receives from there in %s", write->thing);
 	}
 }
 

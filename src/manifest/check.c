@@ -138,7 +138,8 @@ const char *check_path(const char *s, char **ret)
 		return "names another user's home; write the absolute path";
 	}
 	if (s[0] == '$') {
-		return "variables are not expanded in paths; write ~/ for the home directory";
+		return "begins with a variable, and variables are not expanded in paths; write ~/ "
+		       "for the home directory";
 	}
 	if (s[0] != '/' && s[0] != '~') {
 		return "is not absolute; begin it with / or ~/";
@@ -178,13 +179,13 @@ const char *check_env_name(const char *s)
 		return "has a value in it; write only the name";
 	}
 	if (s[0] == '$') {
-		return "begins with \"$\"; write the bare name";
+		return "begins with \"$\"; write the name without it";
 	}
 	for (const char *p = s; *p != '\0'; p++) {
 		bool letter = (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') || *p == '_';
 		if (!letter && (p == s || *p < '0' || *p > '9')) {
-			return "is not a variable's name; use letters, digits and \"_\", "
-			       "and no digit first";
+			return "is not a variable's name; use letters, digits and \"_\", and do "
+			       "not begin with a digit";
 		}
 	}
 	return NULL;

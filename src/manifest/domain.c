@@ -116,7 +116,7 @@ static const char *check_with_colon(const char *s, char **ret)
 	if (s[0] == '[') {
 		const char *close = strchr(s, ']');
 		if (close != NULL && close[1] == ':') {
-			return "has a port in it; put the port into ports";
+			return "has a port in it; write the port under the key \"ports\"";
 		}
 		if (close == NULL || close[1] != '\0') {
 			return "is not an IPv6 address; write one such as 2001:db8::1";
@@ -124,7 +124,7 @@ static const char *check_with_colon(const char *s, char **ret)
 		s++;
 		len -= 2;
 	} else if (strchr(s, ':') == strrchr(s, ':')) {
-		return "has a port in it; put the port into ports";
+		return "has a port in it; write the port under the key \"ports\"";
 	}
 	if (len >= sizeof(inner)) {
 		return "is not an IPv6 address; write one such as 2001:db8::1";
@@ -219,7 +219,7 @@ static const char *check_ascii(const char *s, char **ret, enum host_kind *ret_ki
 		kind = HOST_CIDR;
 		problem = check_cidr(s, slash, &out);
 	} else if (strchr(s, '@') != NULL) {
-		return "has a user in it; write only the host";
+		return "has a user name in it; write only the host";
 	} else if (strchr(s, ':') != NULL || s[0] == '[') {
 		problem = check_with_colon(s, &out);
 	} else if (address_parse(s, &a)) {

@@ -203,7 +203,7 @@ static const struct field TOP_FIELDS[] = {
 	{ "skill", level_read_map, .missing = "write \"skill:\" with name and version under it",
 	  .level = &SKILL_LEVEL },
 	{ "permissions", level_read_map,
-	  .missing = "write \"permissions: {}\" for a skill that needs none",
+	  .missing = "write \"permissions: {}\" for a skill that needs no permissions",
 	  .level = &PERMISSION_LEVEL },
 	{ "resources", level_read_map, .level = &RESOURCE_LEVEL },
 	{ "entrypoint", level_read_map, .missing = "write \"entrypoint:\" with command under it",

@@ -219,9 +219,8 @@ static char *file_in(const char *dir)
 static int refuse_directory(const struct manifest *m, const char *file, struct ssb_diags *diags,
                             struct ssb_error *err)
 {
-	static const char what[] =
-	        "skill.directory is only for a manifest of the owner, outside of the "
-	        "skill's directory";
+	static const char what[] = "skill.directory is only for a manifest that the owner keeps "
+	                           "outside of the skill's directory";
 	char where[WHERE_SIZE];
 
 	report_where(where, sizeof(where), file, m->directory.line, m->directory.col);

@@ -51,7 +51,7 @@ static const char *no_text_remedy(const struct ynode *n, const struct field *f)
 	if (n->key == NULL) {
 		return "remove the item, or put it in quotes";
 	}
-	return f->missing != NULL ? f->missing : "write \"\" for none, or remove the key";
+	return f->missing != NULL ? f->missing : "write \"\" for an empty text, or remove the key";
 }
 
 /* Returns the text of a node (borrowed). If the node is not a text, reports this and returns

@@ -188,7 +188,7 @@ static bool scalar_ok(const struct yaml_reader *r, const yaml_event_t *ev)
 
 	if (len > MAX_SCALAR_BYTES) {
 		report_add(&r->rep, SSB_ERROR, line, col, "shorten it",
-		           "a text of %zu bytes; the limit is %d", len, MAX_SCALAR_BYTES);
+		           "a text has %zu bytes, but the limit is %d", len, MAX_SCALAR_BYTES);
 		return false;
 	}
 	for (size_t i = 0; i < len;) {

@@ -48,7 +48,7 @@ static void test_files(void **state)
 	assert_int_equal(d.files[2].change, CHANGE_CONTENT);
 	assert_int_equal(d.files[3].change, CHANGE_REMOVED);
 	auto_free char *text = text_of(&d);
-	assert_string_equal(text, "4 files have changed since it was approved:\n"
+	assert_string_equal(text, "4 files have changed since you approved the skill:\n"
 	                          "  ~ c: its mode changed, mode 644 to 755, can be executed\n"
 	                          "  + \"d\\nx\": new, can be executed\n"
 	                          "  ~ b: changed, 1 to 1 bytes\n"
@@ -123,10 +123,10 @@ static void test_asked(void **state)
 
 	assert_int_equal(diff_make(&lock, &now, &plan, &d), 0);
 	auto_free char *text = text_of(&d);
-	assert_string_equal(text, "It asks for more than was approved:\n"
+	assert_string_equal(text, "The skill asks for more than you approved:\n"
 	                          "  + connect to b\n"
 	                          "  + read /\\x1b[2J\\ny\n"
-	                          "It does not ask for these any more:\n"
+	                          "The skill does not ask for these any more:\n"
 	                          "  - connect to a\n");
 	auto_buf out = BUF(4096);
 	struct json j = JSON_TO(&out, false);
@@ -149,7 +149,7 @@ static void test_same(void **state)
 	assert_int_equal(diff_make(&lock, &lock.files, &plan, &d), 0);
 	assert_true(d.same);
 	auto_free char *text = text_of(&d);
-	assert_string_equal(text, "Nothing has changed since it was approved.\n");
+	assert_string_equal(text, "Nothing has changed since you approved the skill.\n");
 }
 
 /* At most MAX_SHOWN_FILES files are shown. All requests are shown. */

@@ -139,7 +139,7 @@ static const struct {
 	{ EGRESS("{domain: api.example}"), "it can send what you give it to api.example" },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {write: "
 	  "[~/notes]}}\n",
-	  "it can read ~/notes and send what it reads to api.example, and leave what it gets from "
+	  "it can read ~/notes and send what it reads to api.example, and store what it receives from "
 	  "there in ~/notes" },
 	{ FILES("write: [~/notes]"),
 	  "it can change or delete ~/notes; it cannot send anything anywhere" },
