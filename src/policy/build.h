@@ -34,10 +34,10 @@ struct build {
 	bool failed; /* memory is exhausted: the plan must not be used */
 };
 
-#define UNBOUND "the sidecar does not say for which directory it is"
+#define UNBOUND "the sidecar (your own manifest for the skill) does not name the skill's directory"
 #define UNBOUND_REMEDY                                                                             \
-	"add the line 'directory: DIR' under 'skill:' in it, or approve the skill: skillsandbox "  \
-	"approve DIR"
+	"add the line 'directory: DIR' under 'skill:' in the sidecar, or approve the skill: "      \
+	"skillsandbox approve DIR"
 
 /* Returns a new empty plan, whose fds are -1 (0 would be a valid fd); NULL without memory. */
 struct ssb_plan *build_new_plan(void);

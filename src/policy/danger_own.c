@@ -17,7 +17,7 @@
 #define MAX_LINKS 40 /* the most symlinks that the kernel follows in one path */
 
 const struct own_secret OWN_SECRETS[] = {
-	{ "trace.key", "signs the owner's traces" },
+	{ "trace.key", "is the key that signs the owner's traces" },
 	{ "sessions.db", "holds the sessions and the tokens of their webhooks" },
 	{ "sessions.db-wal", "holds the sessions and the tokens of their webhooks" },
 	{ "sessions.db-shm", "holds the sessions and the tokens of their webhooks" },

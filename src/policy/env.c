@@ -33,15 +33,16 @@ static const struct env_rule {
 	{ "GLIBC_TUNABLES", ENV_REFUSED, "it changes how the C library works" },
 	{ "GCONV_PATH", ENV_REFUSED, "it makes the C library run other code" },
 	{ "SKILLSANDBOX_", ENV_REFUSED, "it is for the runtime itself, not for skills" },
-	{ "SSH_AUTH_SOCK", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "SSH_AGENT_PID", ENV_USELESS, "its process is not in the sandbox" },
-	{ "GPG_AGENT_INFO", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "DBUS_SESSION_BUS_ADDRESS", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "XDG_RUNTIME_DIR", ENV_USELESS, "its directory is not in the sandbox" },
-	{ "WAYLAND_DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "DISPLAY", ENV_USELESS, "its socket is not in the sandbox" },
-	{ "XAUTHORITY", ENV_USELESS, "its file is not in the sandbox" },
-	{ "DOCKER_HOST", ENV_USELESS, "its socket is not in the sandbox" },
+	{ "SSH_AUTH_SOCK", ENV_USELESS, "the socket that it names is not in the sandbox" },
+	{ "SSH_AGENT_PID", ENV_USELESS, "the process that it names is not in the sandbox" },
+	{ "GPG_AGENT_INFO", ENV_USELESS, "the socket that it names is not in the sandbox" },
+	{ "DBUS_SESSION_BUS_ADDRESS", ENV_USELESS,
+	  "the socket that it names is not in the sandbox" },
+	{ "XDG_RUNTIME_DIR", ENV_USELESS, "the directory that it names is not in the sandbox" },
+	{ "WAYLAND_DISPLAY", ENV_USELESS, "the socket that it names is not in the sandbox" },
+	{ "DISPLAY", ENV_USELESS, "the socket that it names is not in the sandbox" },
+	{ "XAUTHORITY", ENV_USELESS, "the file that it names is not in the sandbox" },
+	{ "DOCKER_HOST", ENV_USELESS, "the socket that it names is not in the sandbox" },
 	{ "http_proxy", ENV_USELESS, BY_US },
 	{ "https_proxy", ENV_USELESS, BY_US },
 	{ "all_proxy", ENV_USELESS, BY_US },
@@ -74,9 +75,9 @@ const char *asks_env(const char *name)
 	}
 	switch (secret_of(name, NULL)) {
 	case SECRET_CREDENTIAL:
-		return "it is a credential of the owner's";
+		return "it is a credential of the owner";
 	case SECRET_OWNERS:
-		return "it looks like a secret of the owner's";
+		return "it looks like a secret of the owner";
 	case SECRET_SOUNDS: /* allowed: perhaps it is the skill's key for its own service */
 	case SECRET_NOT:
 		break;

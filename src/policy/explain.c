@@ -117,7 +117,7 @@ static void text_files(struct buf *out, const struct ssb_plan *p)
 		buf_adds(out, ")\n");
 	}
 	if (p->n_grants == 0) {
-		buf_adds(out, "files     none of the host's beyond the system directories\n");
+		buf_adds(out, "files     no files of the host, except its system directories\n");
 	}
 }
 
@@ -126,7 +126,7 @@ static void text_covered(struct buf *out, const struct ssb_plan *p)
 	for (size_t i = 0; i < p->n_covers; i++) {
 		put_label(out, "covered", i == 0);
 		put_visible(out, p->covers[i].target);
-		buf_adds(out, ", which the skill sees empty: it is the runtime's own  (");
+		buf_adds(out, ", which the skill sees as empty: it belongs to the runtime  (");
 		put_visible(out, p->covers[i].where);
 		buf_adds(out, ")\n");
 	}
@@ -166,9 +166,9 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 
 static void text_proxy(struct buf *out, const struct ssb_plan *p)
 {
-	static const char *const WHAT[] = {
-		[USE_HTTP] = "plain http", [USE_OTHER] = "all but plain http", [USE_ALL] = "all"
-	};
+	static const char *const WHAT[] = { [USE_HTTP] = "plain http",
+		                            [USE_OTHER] = "everything except plain http",
+		                            [USE_ALL] = "everything" };
 	char url[320];
 
 	for (int i = 0; i < UPSTREAM_USES; i++) {
@@ -176,7 +176,7 @@ static void text_proxy(struct buf *out, const struct ssb_plan *p)
 		enum explain_use use = explain_proxy_use(p, i);
 		if (use != USE_NONE) {
 			put_label(out, "", false);
-			buf_addf(out, "%s by the proxy ", WHAT[use]);
+			buf_addf(out, "%s goes through the proxy ", WHAT[use]);
 			put_visible(out, explain_proxy_url(u, url, sizeof(url)));
 			buf_adds(out, u->credentials != NULL ? ", with credentials  (" : "  (");
 			put_visible(out, u->where);

@@ -270,8 +270,8 @@ static void tell_whole(struct build *b, const struct path_request *r)
 	auto_free char *text = build_printf(
 	        b,
 	        "read / opens the whole machine to the skill: every file that you can read, "
-	        "except in %s, /proc, /dev, /etc and the temporary directories, because the skill "
-	        "gets its own ones",
+	        "except in %s, /proc, /dev, /etc and the temporary directories, of which the skill "
+	        "gets its own",
 	        home);
 	tell_warning(b, r, text, true);
 }

@@ -384,7 +384,7 @@ static void set_no_entry(struct build *b)
 	skill_scripts(b->source, &names);
 	b->plan->no_entry =
 	        build_printf(b, "name the script to run: skillsandbox run DIR SCRIPT; %s%s",
-	                     names.len > 0 ? "there is: " : "the skill has none",
+	                     names.len > 0 ? "the skill has: " : "the skill has no script",
 	                     names.len > 0 ? names.data : "");
 }
 

@@ -169,7 +169,7 @@ static void add_item(const struct policy_reader *r, const struct key *k, const s
 		        : k->value == VALUE_DOMAINS  ? "write a domain name, as in an egress rule"
 		        : k->value == VALUE_NO_PROXY ? "write a domain, an address, a range or *"
 		                                     : "write one variable name",
-		        "this item: %s", wrong != NULL ? wrong : "out of memory");
+		        "this item %s", wrong != NULL ? wrong : "cannot be stored: out of memory");
 		return;
 	}
 	l->v = v;

@@ -19,10 +19,10 @@ static const struct {
 	  "it overlaps with fd53:7373:6273::/48, which the sandbox uses for itself" },
 	{ "127.0.0.0/8", "it overlaps with 127.0.0.0/8, which is the sandbox's own loopback" },
 	{ "::/96", "it overlaps with ::/96, which contains the sandbox's own loopback" },
-	{ "0.0.0.0/8", "it overlaps with 0.0.0.0/8, which no host has" },
-	{ "224.0.0.0/3", "it overlaps with 224.0.0.0/3, which no host has" },
+	{ "0.0.0.0/8", "it overlaps with 0.0.0.0/8, whose addresses no host has" },
+	{ "224.0.0.0/3", "it overlaps with 224.0.0.0/3, whose addresses no host has" },
 	{ "fe80::/10", "it overlaps with fe80::/10, whose addresses need an interface" },
-	{ "ff00::/8", "it overlaps with ff00::/8, which no host has" },
+	{ "ff00::/8", "it overlaps with ff00::/8, whose addresses no host has" },
 };
 
 /* Single addresses that no socket in the sandbox can have. */
@@ -33,7 +33,7 @@ static const struct {
 	{ "0.0.0.0/32", "no host has it" },
 	{ "::/128", "no host has it" },
 	{ "fe80::/10", "addresses in fe80::/10 need an interface" },
-	{ "ff00::/8", "it is in ff00::/8, which no host has" },
+	{ "ff00::/8", "it is in ff00::/8, whose addresses no host has" },
 };
 
 static bool cidr_overlaps(const struct cidr *a, const struct cidr *b)

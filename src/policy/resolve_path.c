@@ -113,14 +113,14 @@ static bool device_opens(struct build *b, const struct path_request *r, const st
 	if (b->owner->uid != 0 || (st->st_mode & need) == need) {
 		return true;
 	}
-	auto_free char *why = build_printf(
-	        b,
-	        "if root starts the run, the skill has a uid of its own, and the mode of the "
-	        "device (%04o) does not let other users open it",
-	        (unsigned)(st->st_mode & 07777));
+	auto_free char *why =
+	        build_printf(b,
+	                     "if root starts the run, the skill has its own uid, and the mode of "
+	                     "the device (%04o) does not let other users open it",
+	                     (unsigned)(st->st_mode & 07777));
 	build_refuse_request(b, r, why,
-	                     "start skillsandbox as a user who may open it, or open it to all "
-	                     "with chmod");
+	                     "start skillsandbox as a user who may open the device, or let all "
+	                     "users open it (chmod)");
 	return false;
 }
 
@@ -370,8 +370,8 @@ bool resolve_shown(struct build *b, const struct subject *s, const char *where, 
 		    (p->flags & (DANGER_HOMES | DANGER_SKILLS)) != 0) {
 			continue;
 		}
-		auto_free char *why =
-		        build_printf(b, "as %s it would show %s, which %s", what, p->path, p->why);
+		auto_free char *why = build_printf(b, "used as %s, it would show %s, which %s",
+		                                   what, p->path, p->why);
 		if (why != NULL) {
 			build_refuse(b, REFUSAL_OTHER, where, s->path, why, remedy);
 		}
@@ -402,7 +402,7 @@ void resolve_skill(struct build *b)
 		return;
 	}
 	if (!resolve_shown(b, &s, "skill", "a skill's directory",
-	                   "put the skill into a directory of its own")) {
+	                   "put the skill into a separate directory")) {
 		return;
 	}
 	struct grant g = {

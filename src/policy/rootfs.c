@@ -18,8 +18,9 @@
 
 static void refuse_rootfs(struct build *b, const char *path, const char *why)
 {
-	build_refuse(b, REFUSAL_OTHER, options_flag(SSB_OPT_ROOTFS), path, why,
-	             "name a directory with an unpacked root file system: usr, bin, lib, etc");
+	build_refuse(
+	        b, REFUSAL_OTHER, options_flag(SSB_OPT_ROOTFS), path, why,
+	        "name a directory that contains an unpacked root file system (usr, bin, lib, etc)");
 }
 
 static bool is_unpacked_image(const struct build *b, const char *path)
@@ -90,7 +91,7 @@ void rootfs_build(struct build *b)
 		refuse_rootfs(b, b->opt->rootfs, "it is not a directory that you can open");
 	} else if (is_unpacked_image(b, path) ||
 	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system",
-	                         "put the files into a directory of its own")) {
+	                         "put the files into a separate directory")) {
 		hold_rootfs(b, path, &fd, &st);
 	}
 }

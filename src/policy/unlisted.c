@@ -16,9 +16,9 @@
 #include "policy/owner.h"
 #include "skill/programs.h"
 
-static const char CLOSED[] =
-        "is closed to others; if root starts the run, a manifest gets only what other users may "
-        "read, unless the owner allows more";
+static const char CLOSED[] = "is closed to other users; if root starts the run, a manifest gets "
+                             "only what other users may "
+                             "read, unless the owner allows more";
 static const char NAMED[] = "has the name of a program, or of a place that programs use";
 static const char BEFORE[] = "existed before this skill, and may belong to another program";
 static const char UNREAD[] =

@@ -29,13 +29,13 @@ static void put_permissions(struct buf *out, const struct derived *d)
 	const struct wish_list *env = &d->says->wishes[WISH_ENV];
 
 	buf_adds(out, "# No network, and no files except its own directory: a skill without\n"
-	              "# a manifest gets neither.\n");
+	              "# a manifest gets nothing else.\n");
 	if (env->n == 0) {
 		buf_adds(out, "permissions: {}\n\n");
 		return;
 	}
-	buf_adds(out, "permissions:\n  env_vars:\n    # Asked for, and withheld until the owner "
-	              "grants them.\n    allow:\n");
+	buf_adds(out, "permissions:\n  env_vars:\n    # The skill asks for these variables; they "
+	              "are withheld until the owner grants them.\n    allow:\n");
 	for (size_t i = 0; i < env->n; i++) {
 		buf_adds(out, "      - ");
 		manifest_put_text(out, env->v[i].name);

@@ -40,7 +40,7 @@ void files_fail(struct files_walk *w, enum ssb_code code, int sys_errno, const c
 void files_fail_sys(struct files_walk *w, int error)
 {
 	if (w->rules->served) { /* an agent reads this message, so it contains no hostile name */
-		files_fail(w, SSB_E_SYS, error, "a directory of it cannot be read");
+		files_fail(w, SSB_E_SYS, error, "one of its directories cannot be read");
 		return;
 	}
 	files_fail(w, SSB_E_SYS, error, "'%.200s'", w->path[0] != '\0' ? w->path : ".");

@@ -57,14 +57,14 @@ static void warn_programs(const struct skill_search *s, const char *file, const 
 			diag_add(s->diags, SSB_WARNING, file,
 			         "install it, or grant its directory with --read and set PATH with "
 			         "--env",
-			         "it needs the program '%s', which the system does not have",
+			         "the skill needs the program '%s', which the system does not have",
 			         all->v[i].name);
 		}
 	}
 	if (!found) {
 		diag_add(s->diags, SSB_WARNING, file, "install one",
-		         "it needs one of several programs ('%s', ...), and the system has none "
-		         "of them",
+		         "the skill needs one of several programs ('%s', ...), and the system has "
+		         "none of them",
 		         any->v[0].name);
 	}
 }
@@ -78,13 +78,13 @@ static void warn_wishes(const struct skill_search *s, const char *file, const st
 
 	warn_programs(s, file, says);
 	if (!linux_too) {
-		diag_add(s->diags, SSB_WARNING, file, "", "it is made for '%s', not for Linux",
-		         os->v[0].name);
+		diag_add(s->diags, SSB_WARNING, file, "",
+		         "the skill is made for '%s', not for Linux", os->v[0].name);
 	}
 	for (size_t i = 0; i < packages->n; i++) {
 		diag_add(s->diags, SSB_NOTE, file,
 		         "install it for the system, or use --toolchain auto",
-		         "it needs the Python package '%s'", packages->v[i].name);
+		         "the skill needs the Python package '%s'", packages->v[i].name);
 	}
 }
 

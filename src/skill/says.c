@@ -98,10 +98,10 @@ static void wish_add(struct says_reading *r, const struct wish_place *p, const c
 	}
 	const char *problem = name_problem(p->kind, name);
 	if (problem != NULL || l->n == MAX_WISHES) {
-		report_add(&r->rep, SSB_WARNING, at->line, at->col, "", "%s: %s %.*s; left out",
-		           p->path, report_quote(quoted, name),
+		report_add(&r->rep, SSB_WARNING, at->line, at->col, "",
+		           "%s: %s %.*s; it is left out", p->path, report_quote(quoted, name),
 		           problem != NULL ? (int)strcspn(problem, ";") : 99,
-		           problem != NULL ? problem : "is one too many");
+		           problem != NULL ? problem : "is beyond the limit");
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++) {
@@ -216,13 +216,13 @@ static void notes_read(struct says_reading *r, struct ynode *root)
 	}
 	if (meta != NULL && meta->kind == YNODE_SCALAR && !ynode_is_null(meta)) {
 		report_add(&r->rep, SSB_WARNING, meta->line, meta->col, "",
-		           "metadata is not a list of names and values; it asks for nothing");
+		           "metadata is not a list of names and values, so it asks for nothing");
 	}
 }
 
 static int no_front(struct says_reading *r, const char *why)
 {
-	report_add(&r->rep, SSB_WARNING, 0, 0, "", "%s; it asks for nothing", why);
+	report_add(&r->rep, SSB_WARNING, 0, 0, "", "%s, so the skill asks for nothing", why);
 	return 0;
 }
 
@@ -239,8 +239,8 @@ int says_markdown(struct says *ret, const char *file, const char *text, size_t l
 	*ret = (struct says){ 0 };
 	int found = block_find(&block, text, len, &line);
 	if (found <= 0) {
-		return no_front(&r, found < 0 ? "its frontmatter does not end, or is too large"
-		                              : "it has no frontmatter");
+		return no_front(&r, found < 0 ? "the frontmatter does not end, or is too large"
+		                              : "the file has no frontmatter");
 	}
 	root = loose_read(file, block.data != NULL ? block.data : "", block.len, line + 1, diags);
 	if (root == NULL) {

@@ -228,7 +228,8 @@ static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_
 		int e = errno;
 		script_names(dir, &names);
 		return ssb_fail(err, e == ENOENT || e == ENOTDIR ? SSB_E_NOT_FOUND : SSB_E_SYS, e,
-		                "script", "'%.80s'%s%s", path, names.len > 0 ? "; there is: " : "",
+		                "script", "'%.80s'%s%s", path,
+		                names.len > 0 ? "; the skill has: " : "",
 		                names.len > 0 ? names.data : "");
 	}
 	if (fstat(fd, ret_st) != 0 || !S_ISREG(ret_st->st_mode)) {

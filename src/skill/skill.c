@@ -245,13 +245,14 @@ static void pass_over(const struct skill_search *s, const char *file, const char
 
 	if (real != NULL && strcmp(real, s->dir) == 0) {
 		diag_add(s->diags, SSB_ALARM, file, "",
-		         "it is not used: a symlink leads from '%.200s' to this skill; write the "
+		         "this manifest is not used: a symlink leads from '%.200s' to this skill; "
+		         "write the "
 		         "real path, 'directory: %.200s'",
 		         directory, real);
 		return;
 	}
-	diag_add(s->diags, SSB_NOTE, file, "", "it is for the skill in '%.200s', not for this one",
-	         directory);
+	diag_add(s->diags, SSB_NOTE, file, "",
+	         "this manifest is for the skill in '%.200s', not for this one", directory);
 }
 
 /* Reads the owner's sidecar. Fails if another user could have written the file, or if the file is
@@ -323,13 +324,13 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 		if (owners && closed != 0) {
 			diag_add(s->diags, SSB_ALARM, file,
 			         "make it readable for you, or remove it",
-			         "cannot check whether you have a manifest for it (%s); "
+			         "cannot check whether you have a manifest for this skill (%s); "
 			         "the " MANIFEST_FILE " of the skill is used",
 			         strerrordesc_np(closed));
 		} else if (owners && counts_no_more(s, file, sidecar)) {
 			diag_add(s->diags, SSB_ALARM, file, "remove one of them",
-			         "the skill has a " MANIFEST_FILE
-			         " of its own, which is used instead of your %s",
+			         "the skill has its own " MANIFEST_FILE
+			         ", which is used instead of your %s",
 			         file);
 		}
 		return find_declared(s, ret, err);

@@ -288,7 +288,7 @@ def test_inspect_and_plan_show_it(net, proxy):
     env = {"https_proxy": SECRET_URL, "no_proxy": "corp.test"}
     skill = net.skill(ECHO, [FAR])
     text = net.runner.ssb("inspect", skill, env=env).ok().text
-    assert f"by the proxy {URL}, with credentials" in text and "corp.test" in text
+    assert f"goes through the proxy {URL}, with credentials" in text and "corp.test" in text
     net.world.reset()
     assert net.runner.run(skill, env=env).ok().json()["value"] == "helloEND"
     for path in (net.runner.state / "skillsandbox").rglob("*"):

@@ -141,11 +141,11 @@ def test_frontmatter_that_wants_all_gets_nothing(ssb):
 def test_a_script_has_to_be_named_and_to_be_the_skills(ssb):
     top = place(ssb, "unquoted-colon", "word-count")
     (top / "word-count/scripts/out.py").symlink_to("/usr/lib/python3/dist-packages/x.py")
-    for args, code, said in (([], 2, "there is: scripts/count.py"),
+    for args, code, said in (([], 2, "the skill has: scripts/count.py"),
                              (["scripts/out.py"], 125, "leaves the skill"),
                              (["../unquoted-colon/hello"], 2, '".."'),
                              (["reference.md"], 2, "does not say what runs it"),
-                             (["count.py"], 125, "there is: scripts/count.py")):
+                             (["count.py"], 125, "the skill has: scripts/count.py")):
         r = ssb.run(top / "word-count", *args)
         assert r.code == code and said in r.errors and r.out == b"", r
     valid = ssb.ssb("validate", top / "unquoted-colon").ok()

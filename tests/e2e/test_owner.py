@@ -220,7 +220,7 @@ def test_what_root_keeps_to_itself(root):
             r = cat("closed" if name == "closed" else "keys/key", **{access: [data / name]})
             assert r.code == 125 and SECRET not in r.text, repr(r)
             help_ = r.errors.split("help: ")[1]
-            assert "closed to others" in r.errors and f"--{access} {data / name}" in help_, r.errors
+            assert "closed to other users" in r.errors and f"--{access} {data / name}" in help_, r.errors
     assert cat("open", read=[data]).ok().text == SECRET + "open\n"
     for name, named in (("closed", "closed"), ("keys/key", "keys")):
         r = cat(name, read=[data])

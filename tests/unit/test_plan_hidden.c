@@ -113,7 +113,7 @@ static void test_closed_to_others(void **state)
 		struct ssb_plan *p = skill(text, NULL);
 		const struct refusal *r = refused(p, what);
 		if ((p->n_refusals == 0) != ROWS[i / 2].granted ||
-		    (r != NULL && (strstr(r->why, "closed to others") == NULL ||
+		    (r != NULL && (strstr(r->why, "closed to other users") == NULL ||
 		                   strstr(r->remedy, path) == NULL || r->value == NULL))) {
 			fail_msg("%zu: %s: %s", i / 2, what, r != NULL ? r->why : "granted");
 		}

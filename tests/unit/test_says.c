@@ -150,7 +150,7 @@ static void test_caps(void **state)
 		buf_adds(&text, "]}}}\n---\n");
 		assert_int_equal(says_markdown(&s, "f", text.data, text.len, diags), 0);
 		assert_int_equal(s.wishes[WISH_ENV].n, MAX_WISHES);
-		assert_int_equal(warned(diags, "one too many"), past);
+		assert_int_equal(warned(diags, "beyond the limit"), past);
 		check_manifest(&s);
 	}
 	for (size_t past = 0; past < 2; past++) {

@@ -115,7 +115,7 @@ static void test_one_for_any(void **state)
 		const struct refusal *w = &p->withheld[1 - i];
 		assert_int_equal(w->option, words[i].what);
 		assert_string_equal(w->value, words[i].value);
-		assert_non_null(strstr(w->why, "does not say for which directory"));
+		assert_non_null(strstr(w->why, "does not name the skill's directory"));
 	}
 	assert_null(env(p, "API_KEY"));
 	assert_false(has_grant(p, at("u/proj"), ACCESS_WRITE));

@@ -147,8 +147,8 @@ static void test_no_script(void **state)
 	put(dir, "SKILL.md", ASKS, 0644);
 	struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
 	assert_int_equal(p->argv.n, 0);
-	assert_non_null(strstr(p->no_entry, "the skill has none"));
-	assert_int_equal(p->n_withheld, 4); /* only the entry point is missing in the plan */
+	assert_non_null(strstr(p->no_entry, "the skill has no script"));
+	assert_int_equal(p->n_withheld, 4); /* the plan is complete apart from the entry point */
 	assert_int_equal(ssb_run(p, (const int[3]){ 0, 1, 2 }, NULL, &err), -1);
 	assert_int_equal(err.code, SSB_E_USAGE);
 	ssb_plan_free(p);
@@ -156,7 +156,7 @@ static void test_no_script(void **state)
 	put(dir, "only.py", "", 0644);
 	p = plan_of(dir, NULL, NULL);
 	assert_int_equal(p->argv.n, 0);
-	assert_non_null(strstr(p->no_entry, "there is: only.py"));
+	assert_non_null(strstr(p->no_entry, "the skill has: only.py"));
 	ssb_plan_free(p);
 	/* Control characters in names are escaped, and names that do not fit are counted. */
 	for (int i = 0; i < 60; i++) {

@@ -334,8 +334,9 @@ static void test_shown_without_credentials(void **state)
 	assert_non_null(strstr(json, "\"for\": \"all\""));
 	assert_non_null(strstr(json, "\"credentials\": true"));
 	assert_non_null(strstr(json, "\"a.example\""));
-	assert_non_null(
-	        strstr(text, "all by the proxy http://[fd00::1]:3128, with credentials  ("));
+	assert_non_null(strstr(
+	        text,
+	        "everything goes through the proxy http://[fd00::1]:3128, with credentials  ("));
 	assert_non_null(strstr(text, "past the proxy: a.example\n"));
 	for (size_t i = 0; i < 2; i++) {
 		const char *shown = i == 0 ? json : text;
@@ -347,8 +348,11 @@ static void test_shown_without_credentials(void **state)
 	p = plan_with(ONE_HOST, ENV(V("http_proxy=a:1"), V("https_proxy=b:2")));
 	auto_free char *two = ssb_plan_text(p);
 	ssb_plan_free(p);
-	assert_non_null(strstr(two, "plain http by the proxy http://a:1  (http_proxy)\n"));
-	assert_non_null(strstr(two, "all but plain http by the proxy http://b:2  (https_proxy)\n"));
+	assert_non_null(
+	        strstr(two, "plain http goes through the proxy http://a:1  (http_proxy)\n"));
+	assert_non_null(strstr(
+	        two,
+	        "everything except plain http goes through the proxy http://b:2  (https_proxy)\n"));
 	p = skill(ONE_HOST, NULL);
 	auto_free char *none = ssb_plan_json(p);
 	ssb_plan_free(p);
