@@ -136,9 +136,11 @@ static void look_idmap(struct ssb_check *c)
 		set_check(c, 1, "not needed: you are not root", "");
 		return;
 	}
-	int e = probe_idmap(home != NULL && home[0] == '/' ? home : "/");
-	snprintf(text, sizeof(text), "the file system of %.80s: %s",
-	         home != NULL && home[0] == '/' ? home : "/", e == 0 ? "yes" : errno_text(e));
+	const char *dir = home != NULL && home[0] == '/' ? home : "/";
+	int e = probe_idmap(dir);
+	snprintf(text, sizeof(text), "the file system of %.80s %s idmapped mounts%s%s", dir,
+	         e == 0 ? "supports" : "does not allow", e == 0 ? "" : ": ",
+	         e == 0 ? "" : errno_text(e));
 	set_check(c, e == 0, text,
 	          "the skill and declared reads are shown as read-only copies, and declared writes "
 	          "fail; keep these directories on ext4, xfs, btrfs or tmpfs, or run as an "
@@ -151,8 +153,7 @@ static void look_groups(struct ssb_check *c)
 	char text[200];
 
 	if (geteuid() == 0) {
-		set_check(c, 1, "you are root: the skill runs under an unprivileged uid of its own",
-		          "");
+		set_check(c, 1, "you are root: the skill runs under its own unprivileged uid", "");
 		return;
 	}
 	bool none = probe_risky_groups(groups, sizeof(groups)) == 0;
@@ -182,7 +183,8 @@ static void look_core_pattern(struct ssb_check *c)
 	} else if (taker == '|') {
 		set_check(c, own.rlim_max != 0,
 		          own.rlim_max != 0
-		                  ? "a program of the host receives core dumps, but none of a skill"
+		                  ? "a program of the host receives core dumps, but no core dumps "
+		                    "of skills"
 		                  : "a program of the host receives core dumps, also of skills: "
 		                    "the kernel starts it because your hard limit is 0",
 		          "raise the hard limit of core files to 1 or more (LimitCORE=, "

@@ -143,12 +143,11 @@ int fallback_enter(struct stage_config *config, struct ssb_error *err)
 	}
 	if (config->plan->n_covers > 0) {
 		const struct cover *c = &config->plan->covers[0];
-		return ssb_fail(
-		        err, SSB_E_POLICY, 0, "userns",
-		        "'%.60s' grants a directory that contains '%.100s', which is the runtime's "
-		        "own and cannot be covered without user namespaces; name the directories "
-		        "that are needed",
-		        c->where, c->path);
+		return ssb_fail(err, SSB_E_POLICY, 0, "userns",
+		                "'%.60s' grants a directory that contains '%.100s', which belongs "
+		                "to the runtime and cannot be hidden without user namespaces; name "
+		                "the directories that are needed",
+		                c->where, c->path);
 	}
 	if (landlock_abi() == 0) {
 		return ssb_fail(err, SSB_E_LAYER, 0, "landlock",

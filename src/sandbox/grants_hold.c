@@ -222,8 +222,8 @@ static int protect_names(int root_fd, struct protecting *d, struct ssb_error *er
 	}
 	return failed == 0 ? 0
 	                   : ssb_fail(err, SSB_E_LAYER, errno, "mounts",
-	                              "cannot protect the name '%s', which tools on the host use, "
-	                              "in '%.90s%s%.70s' (%.40s)",
+	                              "cannot protect '%s' in '%.90s%s%.70s' (%.40s): tools on the "
+	                              "host use this name",
 	                              name, d->grant->path, *d->within != '\0' ? "/" : "",
 	                              d->within, d->grant->where);
 }

@@ -92,7 +92,7 @@ int layer_limits(struct stage *s, struct ssb_error *err)
 		size_t len = strlen(s->reports[LAYER_LIMITS].detail);
 		snprintf(s->reports[LAYER_LIMITS].detail + len,
 		         sizeof(s->reports[LAYER_LIMITS].detail) - len,
-		         "; piped core dumps are on");
+		         "; core dumps can go to a program of the host");
 	}
 	return 0;
 }

@@ -85,7 +85,7 @@ static int view_collect(struct mounted_view *v, int host, const struct stage *s,
 	if (v->proc < 0) {
 		return ssb_fail(
 		        err, SSB_E_LAYER, errno, "mounts",
-		        "cannot mount a /proc of its own; in a container the outer /proc must "
+		        "cannot mount the sandbox's own /proc; in a container the outer /proc must "
 		        "not be masked (docker: --security-opt systempaths=unconfined)");
 	}
 	static const struct mount_option pts[] = { { "newinstance", NULL },
@@ -356,7 +356,7 @@ int layer_mounts(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_MOUNTS].detail, sizeof(s->reports[LAYER_MOUNTS].detail),
 	         "new root%s; %zu granted%s, %llu MB of private tmpfs",
-	         s->config->plan->rootfs.path != NULL ? " of the owner's" : "",
+	         s->config->plan->rootfs.path != NULL ? " from --rootfs or --image" : "",
 	         s->config->plan->n_grants, left_out,
 	         (unsigned long long)s->config->plan->res.max_disk_mb);
 	return 0;

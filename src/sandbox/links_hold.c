@@ -322,8 +322,8 @@ static int hold_names(const struct link_holder *h, const struct names_at *at)
 		}
 		if (hold_name(h, at->dir, at->path, name, p->is_dir) != 0) {
 			return ssb_fail(h->err, SSB_E_LAYER, errno, "mounts",
-			                "cannot protect '%s', which tools on the host use, in "
-			                "'%.150s'; if it is a symlink, remove it",
+			                "cannot protect '%s' in '%.150s' (tools on the host use "
+			                "this name); if it is a symlink, remove it",
 			                name, at->path);
 		}
 		if (p->is_dir && hold_links_in(h, at, name) != 0) {
@@ -386,10 +386,9 @@ static int hold_named(const struct link_holder *h, const struct repos *repos)
 		bool owners = path != NULL && is_owners(g, path);
 		if (owners && n->whole) {
 			return ssb_fail(h->err, SSB_E_LAYER, 0, "mounts",
-			                "git runs hooks from '%.150s' (%.40s) itself, "
-			                "which the skill must not be able to write; set "
-			                "core.hooksPath of the "
-			                "repository there to a separate directory",
+			                "git runs hooks directly from '%.150s' (%.40s), so the "
+			                "skill must not write there; set core.hooksPath of the "
+			                "repository to a separate directory",
 			                g->path, g->where);
 		}
 		if (!owners && (path == NULL || hold_there(h, path) != 0)) {

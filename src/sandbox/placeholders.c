@@ -441,14 +441,15 @@ static int cannot_hold(const struct grant *g, const char *within, const char *na
 {
 	return ssb_fail(
 	        err, SSB_E_LAYER, errno, "mounts",
-	        "cannot reserve the name '%.90s' in '%.90s%s%.60s' (%.40s), which the skill "
-	        "must not create; %s",
+	        "cannot reserve the name '%.90s', which the skill must not create in "
+	        "'%.90s%s%.60s' (%.40s); %s",
 	        name, g->path, *within != '\0' ? "/" : "", within, g->where,
 	        errno == EBUSY    ? "another skill that may write there has locked it: end "
 	                            "that run ('skillsandbox ps'), or wait for it"
 	        : errno == EMFILE ? "raise the limit of open files (ulimit -n)"
-	        : errno == EAGAIN ? "end the program that has a lease on it, or wait"
-	                          : "make the directory writable for you, or grant another");
+	        : errno == EAGAIN
+	                ? "end the program that has a lease on it, or wait"
+	                : "make the directory writable for you, or grant another directory");
 }
 
 static int hold_names(struct placeholders *p, const struct holding *h, bool home,

@@ -96,7 +96,8 @@ static int create_covers(const struct ssb_plan *p, struct ssb_error *err)
 		 * it either. */
 		if (c->create && fd < 0 && errno != EROFS && errno != EACCES && errno != EPERM) {
 			return ssb_fail(err, SSB_E_SYS, errno, "covers",
-			                "cannot create '%.200s', which must be covered in '%.60s'",
+			                "cannot create '%.200s', which must be hidden from the "
+			                "skill (%.60s)",
 			                c->path, c->where);
 		}
 	}

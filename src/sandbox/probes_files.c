@@ -231,7 +231,8 @@ static enum attack_result judge_mode(const char *path, mode_t bad, struct findin
 	if (got && ((st.st_mode & bad) != 0 || S_ISCHR(st.st_mode))) {
 		return attack_worked(f, "made, mode %o", (unsigned)st.st_mode);
 	}
-	return got ? attack_failed(f, "made as a plain file") : attack_errno(f, "made nothing");
+	return got ? attack_failed(f, "made, but as a plain file")
+	           : attack_errno(f, "made nothing");
 }
 
 ATTACK(suid_chmod)
@@ -405,10 +406,10 @@ static const struct attack FILES[] = {
 	ROW("device-node", "make a device node", device_node),
 	ROW("grant-fifo", "leave a FIFO in a writable directory", grant_fifo),
 	ROW_ARG("grant-envrc",
-	        "make a file in a writable directory that the owner's shell executes",
+	        "make .envrc, which the owner's shell executes, in a writable directory",
 	        grant_executed, ".envrc"),
 	ROW_ARG("grant-claude",
-	        "make a file in a writable directory that the owner's agent follows",
+	        "make CLAUDE.md, which the owner's agent follows, in a writable directory",
 	        grant_executed, "CLAUDE.md"),
 	ROW("fd-low", "use an fd that the caller left open", fd_low),
 	ROW("fd-high", "use an open fd with a number of 1024 or more", fd_high),

@@ -101,7 +101,7 @@ ATTACK(loopback)
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	if (w->tcp_fd < 0) {
-		return attack_void(f, "cannot make a listener for it");
+		return attack_void(f, "cannot make a listener for this attack");
 	}
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to, sizeof(to), f);
 }
@@ -121,7 +121,7 @@ ATTACK(abstract_unix)
 	size_t len = strlen(w->abstract);
 
 	if (w->abstract_fd < 0) {
-		return attack_void(f, "cannot make a listener for it");
+		return attack_void(f, "cannot make a listener for this attack");
 	}
 	memcpy(to.sun_path + 1, w->abstract, len);
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to,
@@ -133,7 +133,7 @@ ATTACK(path_unix)
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
 	if (w->unix_fd < 0) {
-		return attack_void(f, "cannot make a listener for it");
+		return attack_void(f, "cannot make a listener for this attack");
 	}
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", w->unix_path);
 	return try_connect(SOCK_STREAM, (struct sockaddr *)&to, sizeof(to), f);

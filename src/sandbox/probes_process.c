@@ -94,7 +94,8 @@ ATTACK(see_helper)
 	if (d != NULL) {
 		(void)closedir(d);
 	}
-	return found ? attack_worked(f, "it is listed in /proc") : attack_failed(f, "not listed");
+	return found ? attack_worked(f, "the process is listed in /proc")
+	             : attack_failed(f, "not listed");
 }
 
 /* Inside the sandbox, the helper's pid may belong to another process. So the helper itself counts
@@ -241,9 +242,8 @@ ATTACK(cap_bounding)
 
 	if (r == ATTACK_WORKED && !w->outside && prove_own_ns("user") == w->user_ns &&
 	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-		return attack_failed(
-		        f,
-		        "the capabilities stay without a user namespace, but no_new_privs is set");
+		return attack_failed(f, "the sandbox cannot remove these capabilities without a "
+		                        "user namespace, but no_new_privs is set");
 	}
 	return r;
 }
@@ -301,7 +301,7 @@ ATTACK(set_limit)
 	    prlimit(target, RLIMIT_NOFILE, &r, NULL) != 0) {
 		return attack_errno(f, "prlimit");
 	}
-	return attack_worked(f, "its limits can be lowered");
+	return attack_worked(f, "the limits of the process can be lowered");
 }
 
 /* ---- the table -------------------------------------------------------------------------- */

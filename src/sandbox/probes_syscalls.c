@@ -59,7 +59,7 @@ static enum attack_result judge_child(long pid, struct finding *f)
 		_exit(0);
 	}
 	(void)waitpid((pid_t)pid, NULL, __WALL);
-	return attack_worked(f, "a process with its own user namespace");
+	return attack_worked(f, "made a process with its own user namespace");
 }
 
 ATTACK(clone_user)

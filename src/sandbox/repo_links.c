@@ -127,7 +127,8 @@ static void record_link(const struct gitdir_walk *l, const char *path, const cha
 	    asprintf(&text,
 	             "the skill made the symlink %s to %s in a git directory, where git would "
 	             "write or delete through it: %s",
-	             whole, to, removed ? "removed" : "it could not be removed; remove it") < 0) {
+	             whole, to,
+	             removed ? "removed" : "it could not be removed, so remove it yourself") < 0) {
 		text = NULL;
 		return;
 	}
@@ -331,7 +332,8 @@ static int warn_cut(struct prepared *of_run, const struct gitdir *g)
 	auto_free char *text = NULL;
 
 	if (asprintf(&text,
-	             "write %s: it has too many names, or a part of it cannot be read; a symlink "
+	             "write %s: this directory has too many names, or a part of it cannot be read; "
+	             "a symlink "
 	             "that the skill leaves there may stay, and git would write through it",
 	             g->path) < 0) {
 		text = NULL;
@@ -359,11 +361,12 @@ void repo_links_remove(const struct repo_links *l, struct trace *trace)
 		struct gitdir_walk look = { .then = l, .gitdir = i, .trace = trace };
 		walk_gitdir(&look);
 		if (look.cut && !l->v[i].cut && trace != NULL) {
-			trace_violation(trace, EV_POLICY_VIOLATION,
-			                "the skill left too many names in %.3500s to search all of "
-			                "them for symlinks that git would write through: list "
-			                "them (find DIRECTORY -type l) before you use git there",
-			                l->v[i].path);
+			trace_violation(
+			        trace, EV_POLICY_VIOLATION,
+			        "the skill left too many names in %.3500s to search all of "
+			        "them for symlinks that git would write through: list these "
+			        "symlinks (find DIRECTORY -type l) before you use git there",
+			        l->v[i].path);
 		}
 	}
 }

@@ -222,11 +222,12 @@ int repos_find(const struct ssb_plan *plan, struct prepared *of_run, const char 
 		if (all[i].full) {
 			const struct grant *g = &plan->grants[i];
 			repos_free(found);
-			return ssb_fail(err, SSB_E_LAYER, 0, "mounts",
-			                "too many directories in '%.150s' (%.40s) are closed to "
-			                "you, and may contain what the skill must not write; open "
-			                "them (chmod u+rx), or grant another directory",
-			                g->path, g->where);
+			return ssb_fail(
+			        err, SSB_E_LAYER, 0, "mounts",
+			        "too many directories in '%.150s' (%.40s) are not readable for "
+			        "you, and may contain files that the skill must not write; make "
+			        "them readable (chmod u+rx), or grant another directory",
+			        g->path, g->where);
 		}
 		failed = all[i].failed ||
 		         warn_cut(&of_run->warnings, &plan->grants[i], "it", all[i].cut) != 0 ||

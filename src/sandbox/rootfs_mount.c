@@ -254,7 +254,7 @@ int rootfs_way(const struct stage *s, const struct grant *g, int root_fd, struct
 			return ssb_fail(err, SSB_E_LAYER, errno, "mounts",
 			                "in the root file system, '%.120s' is a symlink, or a file "
 			                "is on the way to it, so '%.120s' (%.40s) cannot be shown "
-			                "there; use real directories there",
+			                "there; use real directories instead",
 			                part, g->path, g->where);
 		}
 		if (g->target[i] == '\0') {

@@ -156,9 +156,10 @@ static void record_bare(const struct run *r)
 
 	if (placeholders_keep_git_out(r->placeholders, dir, sizeof(dir))) {
 		trace_violation(r->trace, EV_POLICY_VIOLATION,
-		                "the skill made a bare git repository of %.3500s (HEAD, objects, "
-		                "refs); the file commondir stays there, so that git ignores its "
-		                "settings: check them, then remove HEAD and commondir",
+		                "the skill turned %.3500s into a bare git repository (HEAD, "
+		                "objects, refs); the file commondir stays there, so that git "
+		                "ignores the repository's settings: check these settings, then "
+		                "remove HEAD and commondir",
 		                dir);
 	}
 }

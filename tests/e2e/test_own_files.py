@@ -285,7 +285,7 @@ def test_without_namespaces(user):
     flags = ["run", "--best-effort", "userns"]
     r = without_userns(user, *flags, "-r", str(user.home), "--", "echo", "started", env=own.env)
     assert r.code == 125 and b"started" not in r.out, repr(r)
-    assert "cannot be covered" in r.errors and "name the directories" in r.errors, r.errors
+    assert "cannot be hidden" in r.errors and "name the directories" in r.errors, r.errors
     d = user.mkdir("home/d")
     r = without_userns(user, *flags, "-r", str(d), "--", "echo", "started", env=own.env)
     assert r.ok().text == "started\n"
