@@ -151,9 +151,9 @@ static void resume_stream(struct http_conn *c, struct http_session *s)
 	                &event)) {
 		x = http_session_stream(s, number);
 	}
-	/* The status is not 404, which would tell the client that the session has ended. */
-	if (x == NULL || !x->begun) {
-		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST, "there is no stream with this event");
+	if (x == NULL || !x->begun) { /* a 404 would end the session */
+		http_conn_refuse(c, 400, NULL, MCP_E_REQUEST,
+		                 "no stream of this session has this event");
 		return;
 	}
 	/* An answer after this event is lost. Ending the session is the only way to tell the

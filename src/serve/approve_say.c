@@ -70,7 +70,8 @@ void approve_changes(struct buf *out, const struct consent_found *f, const struc
 	diff_files(&files, &d, false, MAX_CHANGED);
 	bool all = put_barred(out, &asks, MAX_CHANGES) && !asks.failed;
 	all = put_barred(out, &files, SIZE_MAX) && !files.failed && all && d.n_files <= MAX_CHANGED;
-	buf_adds(out, all ? "" : "There is more; to see it: skillsandbox diff --all DIR\n");
+	buf_adds(out,
+	         all ? "" : "There are more changes; to see them: skillsandbox diff --all DIR\n");
 }
 
 static void put_changes(struct buf *out, const struct approve_case *k)
@@ -131,7 +132,9 @@ static void put_text(struct buf *out, const struct approve_case *k,
 	const struct ssb_plan *plan = k->decision.plan;
 	size_t number = 0;
 
-	buf_addf(out, "%s Lines that begin with a bar contain its directory and its own words:\n| ",
+	buf_addf(out,
+	         "%s Lines that begin with a bar contain the skill's directory and the skill's own "
+	         "words:\n| ",
 	         title_of(k));
 	quote_text(out, k->skill.dir);
 	buf_addc(out, '\n');
@@ -149,7 +152,7 @@ static void put_text(struct buf *out, const struct approve_case *k,
 		}
 	}
 	if (number < plan->n_refusals) {
-		buf_addf(out, "It asks for %zu more; you are asked about them next.\n",
+		buf_addf(out, "The skill asks for %zu more; you are asked about them next.\n",
 		         plan->n_refusals - number);
 	}
 	buf_adds(out, "Nothing of this is allowed unless you allow it.");
@@ -238,7 +241,9 @@ static void put_refusal(struct buf *out, const struct approve_case *k, const str
 		visible_addf(out, "; %s\n", plan->refusals[i].remedy);
 	}
 	if (command != NULL) {
-		visible_addf(out, "The owner approves it with: %s\n", command);
+		buf_adds(out, "The owner can approve the skill with: ");
+		visible_text(out, command, false);
+		buf_addc(out, '\n');
 	}
 }
 

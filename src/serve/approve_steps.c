@@ -210,7 +210,8 @@ static void on_looked(void *arg, const struct errand_end *end)
 
 	mcp_on_cancel(k->call, NULL, NULL);
 	if (end->fate != ERRAND_DONE || json_read(&doc, end->data, end->len, &why) != 0) {
-		failed = ssb_fail(&err, SSB_E_SYS, 0, "skill", "could not read its files: %s", why);
+		failed = ssb_fail(&err, SSB_E_SYS, 0, "skill",
+		                  "could not read the skill's files: %s", why);
 	} else {
 		failed = take_look(k, &doc, &err);
 	}

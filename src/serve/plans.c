@@ -250,7 +250,7 @@ static int open_place(const struct skill *skill, struct skill_dir *ret, struct s
 
 	if (fd < 0) {
 		return ssb_fail(err, SSB_E_POLICY, errno, "skill",
-		                "'%.200s' was moved while it was looked at", skill->name);
+		                "'%.200s' was moved while the server examined it", skill->name);
 	}
 	if (path == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");

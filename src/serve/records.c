@@ -179,7 +179,7 @@ int records_each(const struct serve *s, const char *begin, records_each_fn *fn, 
 static int fail_unknown(const char *word, struct ssb_error *err)
 {
 	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "run_id",
-	                "no run '%s' of a skill that is served here", word);
+	                "there is no run '%s' of a skill that is served here", word);
 }
 
 struct run_search {

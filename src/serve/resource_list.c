@@ -333,7 +333,8 @@ void serve_complete(void *app, struct mcp_call *c)
 
 	if (source == NULL || value == NULL) {
 		mcp_fail(c, MCP_E_PARAMS,
-		         "cannot complete that: ref must be the prompt review_skill with the "
+		         "cannot complete this argument: ref must be the prompt review_skill with "
+		         "the "
 		         "argument skill, or a template of resources/templates/list");
 		return;
 	}

@@ -339,7 +339,7 @@ static void say_stream(struct buf *out, const char *name, const struct shown *s,
 	if (s->cut) {
 		buf_addf(out, "--- %s was cut here", name);
 		if (id[0] != '\0') {
-			buf_addf(out, "; what was recorded of it: skillsandbox://runs/%s/output",
+			buf_addf(out, "; all that was recorded is at skillsandbox://runs/%s/output",
 			         id);
 		}
 		buf_adds(out, " ---\n");

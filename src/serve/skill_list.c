@@ -246,7 +246,7 @@ void serve_directory_read(void *app, struct mcp_call *c)
 	bool listed = served_files_read(&f, e.skill, NULL, &err) == 0;
 	if (!listed || !has_directory(&f, dir)) {
 		mcp_fail(c, MCP_E_PARAMS, "there is no directory at this address: %s",
-		         listed ? "it is not a directory" : err.text);
+		         listed ? "the skill has no directory of this name" : err.text);
 		return;
 	}
 	put_children(mcp_result(c), &e, &f, dir, after);

@@ -116,8 +116,8 @@ static int check_args(const struct db_value *args, size_t n, struct ssb_error *e
 	for (size_t i = 0; i < n; i++) {
 		if (args[i].type == DB_TEXT && args[i].n > MAX_STORE_TEXT) {
 			return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE,
-			                "a text of %zu bytes; at most %d can be stored", args[i].n,
-			                MAX_STORE_TEXT);
+			                "a text has %zu bytes, but at most %d can be stored",
+			                args[i].n, MAX_STORE_TEXT);
 		}
 		if (args[i].type == DB_TEXT && !text_valid(args[i].s, args[i].n)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,

@@ -41,9 +41,9 @@ static const struct {
 	{ "53", EAGAIN, "the server has run out of a resource" },
 	{ "25006", EROFS, "the server is read-only; name the primary server" },
 	{ "42501", EACCES,
-	  "the role lacks a permission; give it a database, or a schema, of its own" },
-	{ "42P07", 0, "the database contains other tables; give the store a database of its own" },
-	{ "42703", 0, "the database contains other tables; give the store a database of its own" },
+	  "the database role lacks a permission; give the role its own database or schema" },
+	{ "42P07", 0, "the database contains other tables; give the store its own database" },
+	{ "42703", 0, "the database contains other tables; give the store its own database" },
 };
 
 static void ignore_notice(void *arg, const char *message)

@@ -223,7 +223,8 @@ static int step_all(struct sqlite_db *s, sqlite3_stmt *st, db_row_fn *row, void 
 	int rc = 0;
 
 	if (n > DB_MAX_COLS) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE, "a row of %zu columns", n);
+		return ssb_fail(err, SSB_E_LIMIT, 0, DB_WHERE,
+		                "a row has %zu columns, more than the limit", n);
 	}
 	while ((rc = s->sql->step(st)) == SQLITE_ROW) {
 		if (more && read_row(s, st, v, n, err) != 0) {

@@ -172,7 +172,7 @@ static struct verdict of_budget(const struct session *s, wide sure, wide total)
 			act = ACT_ALERT;
 		}
 		return make_verdict(act, VERDICT_MAX_COST_PER_SESSION,
-		                    "%s is more than the session's budget of %s",
+		                    "a total of %s is more than the session's budget of %s",
 		                    money_show(clamp_shown(sure), a),
 		                    money_show(p->max_cost_per_session, b));
 	}

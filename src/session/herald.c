@@ -195,7 +195,9 @@ int herald_start(const struct owner *o, struct ssb_error *err)
 	int ends[2];
 
 	if (!able) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "notify", "this program cannot be a herald");
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "notify",
+		        "this program cannot start the process that sends messages (herald)");
 	}
 	if (is_at_work(o)) {
 		return 0;

@@ -170,8 +170,8 @@ int keeper_run(const struct run_request *q, const char *id, struct ssb_result *r
 	}
 	if (plan->audit == AUDIT_OFF || (plan->best_effort >> LAYER_AUDIT & 1) != 0) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "session",
-		                "a session counts what its runs try: remove --audit off and "
-		                "--best-effort audit");
+		                "a session counts what its runs try, and needs the audit for that: "
+		                "remove --audit off and --best-effort audit");
 	}
 	if (q->owner == NULL) {
 		if (owner_load(&loaded, err) != 0) {

@@ -122,10 +122,11 @@ static int check_request(const struct session_request *req, struct ssb_error *er
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
 		if (ids[i].s != NULL && !session_id_valid(ids[i].s)) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "",
-			                "the %s must be letters, digits, '.', '_' and '-', the "
-			                "first a letter or digit, at most %d",
-			                ids[i].what, SESSION_ID - 1);
+			return ssb_fail(
+			        err, SSB_E_USAGE, 0, "",
+			        "the %s must have only letters, digits, '.', '_' and '-', begin "
+			        "with a letter or digit, and have at most %d characters",
+			        ids[i].what, SESSION_ID - 1);
 		}
 	}
 	return 0;
@@ -146,8 +147,8 @@ static int make_row(struct call *c, const struct session_request *req, struct ss
 		}
 	}
 	if (c->n == SESSION_DEPTH) {
-		return ssb_fail(err, SSB_E_LIMIT, 0, "", "sessions are nested at most %d deep",
-		                SESSION_DEPTH);
+		return ssb_fail(err, SSB_E_LIMIT, 0, "",
+		                "sessions can be nested at most %d levels deep", SESSION_DEPTH);
 	}
 	*row = (struct row){
 		.parent = up != NULL ? up->n : 0,

@@ -26,7 +26,7 @@ static int check_place(const struct session_run *run, struct ssb_error *err)
 	}
 	return run->keeper >= 0 && run->init >= 0
 	               ? 0
-	               : ssb_fail(err, SSB_E_USAGE, 0, "", "not the number of a process");
+	               : ssb_fail(err, SSB_E_USAGE, 0, "", "the number of a process is negative");
 }
 
 /* ---- begin --------------------------------------------------------------- */

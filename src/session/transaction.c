@@ -179,9 +179,9 @@ int call_load(struct call *c, const char *id, struct ssb_error *err)
 	assert(c->open && c->n == 0);
 	if (!session_id_valid(id)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "not the id of a session: letters, digits, '.', '_' and '-', "
-		                "at most %d",
-		                SESSION_ID - 1);
+		                "'%.80s' cannot be the id of a session; an id has only letters, "
+		                "digits, '.', '_' and '-', and at most %d characters",
+		                id, SESSION_ID - 1);
 	}
 	return find_place(c, id, &place, err) != 0 ? -1 : call_load_at(c, place.n, place.root, err);
 }

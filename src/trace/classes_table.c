@@ -34,7 +34,7 @@ const struct class_info CLASSES[CLASS_COUNT] = {
 	                            "seccomp_bpf + filesystem_isolation", "defense-evasion",
 	                            "T1611 T1562" },
 	[CLASS_PERSISTENCE] = { "persistence", SEVERITY_HIGH,
-	                        "tried to leave something that runs again later",
+	                        "tried to store something that runs again later",
 	                        "filesystem_isolation", "persistence",
 	                        "T1546.004 T1053.003 T1543.002 T1098.004 T1547.013 T1574.006 "
 	                        "T1546 T1037.004" },

@@ -76,8 +76,8 @@ int trace_file_settle(struct trace_file *f, struct ssb_error *err)
 	}
 	if (f->run[0] != '\0' ? trace_file_own_dir(f) != 0
 	                      : renameat(f->dir_fd, f->record, f->dir_fd, f->record_name) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
-		                f->record_path);
+		return ssb_fail(err, SSB_E_SYS, errno, "trace",
+		                "cannot rename the finished file to '%.200s'", f->record_path);
 	}
 	f->fd = openat(f->dir_fd, f->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 	               0600);
@@ -226,8 +226,8 @@ int trace_file_open(struct trace_file *f, const struct ssb_plan *plan,
 int trace_file_publish(struct trace_file *f, struct ssb_error *err)
 {
 	if (renameat(f->dir_fd, f->part, f->dir_fd, f->name) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "trace", "cannot put '%.200s' in place",
-		                f->path);
+		return ssb_fail(err, SSB_E_SYS, errno, "trace",
+		                "cannot rename the finished file to '%.200s'", f->path);
 	}
 	return 0;
 }

@@ -432,7 +432,7 @@ def test_foreign_database(ssb, tools, server, database):
     name = name_of(database)
     server.sql("CREATE TABLE sessions (x int)", name)
     r = Probe(ssb, tools, database)("open")
-    assert r.code == 1 and "give the store a database of its own" in r.errors, repr(r)
+    assert r.code == 1 and "give the store its own database" in r.errors, repr(r)
     assert server.sql("SELECT count(*) FROM information_schema.tables"
                       " WHERE table_schema = 'public'", name) == "1\n", "nothing half done"
 

@@ -478,7 +478,7 @@ def test_a_killed_herald_is_followed_by_another(box):
 
 def test_a_program_that_cannot_be_one_says_so(box):
     r = box.start("unable")
-    assert r.code == 1 and "cannot be a herald" in r.errors
+    assert r.code == 1 and "cannot start the process that sends messages" in r.errors
     assert not box.heralds()
 
 
