@@ -121,7 +121,9 @@ static void show_doubts(struct buf *out, const struct overview *v)
 		buf_addf(out, "%s\n", v->lost_layers);
 	}
 	if (v->dropped > 0) {
-		buf_addf(out, "dropped  %" PRId64 " events were too many to be recorded%s%s\n",
+		buf_addf(out,
+		         "dropped  %" PRId64
+		         " events were not recorded, because there were too many%s%s\n",
 		         v->dropped, v->dropped_by != NULL ? ": " : "",
 		         v->dropped_by != NULL ? v->dropped_by : "");
 	}

@@ -228,7 +228,7 @@ static void say_worst_with_network(struct buf *out, const struct abilities *a)
 	} else if (read != NULL) {
 		buf_addf(out, "it can read %s and send what it reads to ", read->thing);
 	} else {
-		buf_adds(out, "it can send what you give it to ");
+		buf_adds(out, "it can send its arguments and its input to ");
 	}
 	add_things(out, a, ABILITY_NETWORK);
 	if (write != NULL) {

@@ -122,7 +122,7 @@ static const struct {
 	{ "", "mapping values are not allowed",
 	  "check the indentation; put a value with \": \" in it in quotes" },
 	{ "flow sequence", "", "close the list with \"]\" and put commas between its items" },
-	{ "flow mapping", "", "close it with \"}\" and put commas between its entries" },
+	{ "flow mapping", "", "close the mapping with \"}\" and put commas between its entries" },
 	{ "", "expected key",
 	  "check the indentation: keys of one level must be in the same column" },
 	{ "", "expected '-' indicator", "check the indentation: items must be in the same column" },

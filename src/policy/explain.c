@@ -159,7 +159,7 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
 		put_label(out, "", false);
-		buf_addf(out, "granted names may have addresses in %s, as you allowed\n",
+		buf_addf(out, "granted host names may have addresses in %s, as you allowed\n",
 		         p->allow_private.v[i]);
 	}
 }

@@ -229,10 +229,11 @@ static void add_private(struct build *b, const char *where, const char *range)
 	}
 	build_add(b, l, range, MAX_GRANTS + MAX_LIST_ITEMS);
 	if (strcmp(range, "0.0.0.0/0") == 0 || strcmp(range, "::/0") == 0) {
-		build_warn(b, where,
-		           "%s lets granted names lead to this machine's own services, its local "
-		           "network and the cloud's metadata service",
-		           range);
+		build_warn(
+		        b, where,
+		        "%s lets granted host names lead to this machine's own services, its local "
+		        "network and the cloud's metadata service",
+		        range);
 	}
 }
 

@@ -17,7 +17,7 @@
 #include "policy/build.h"
 #include "policy/owner.h"
 
-#define NO_MEMORY "out of memory"
+#define NO_MEMORY "cannot be checked: out of memory"
 
 /* ---- one proxy -------------------------------------------------------------- */
 
@@ -239,7 +239,7 @@ static void add_variable_items(struct build *b, const char *name)
 		                    : len == 0   ? NULL
 		                                 : upstream_no_proxy_item(word, &item);
 		if (wrong != NULL) {
-			build_warn(b, name, "an item of %s is not used: %s", name, wrong);
+			build_warn(b, name, "an item of %s is not used: it %s", name, wrong);
 		} else if (item != NULL && b->plan->no_proxy.n < MAX_LIST_ITEMS) {
 			build_add(b, &b->plan->no_proxy, item, MAX_LIST_ITEMS);
 		} else if (item != NULL) {

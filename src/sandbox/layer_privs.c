@@ -46,7 +46,7 @@ int layer_caps(struct stage *s, struct ssb_error *err)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return ssb_fail(err, SSB_E_LAYER, errno, "caps", "cannot set no_new_privs");
 	}
-	report_detail(s, LAYER_CAPS, "none in any set, no_new_privs, securebits locked");
+	report_detail(s, LAYER_CAPS, "no capabilities in any set, no_new_privs, securebits locked");
 	return 0;
 }
 

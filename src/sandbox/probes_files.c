@@ -62,7 +62,7 @@ ATTACK(env_proc)
 		snprintf(path, sizeof(path), "/proc/%s/environ", e->d_name);
 		if (environ_has(path, w->env_token)) {
 			(void)closedir(d);
-			return attack_worked(f, "found in a process environment");
+			return attack_worked(f, "found in the environment of a process");
 		}
 	}
 	if (d != NULL) {
@@ -325,7 +325,7 @@ ATTACK(grant_executed)
 	snprintf(path, sizeof(path), "%s/%s", w->outside ? w->dir : dir, a->arg);
 	for (size_t i = 0; i < w->plan->n_grants; i++) {
 		if (strcmp(w->plan->grants[i].target, path) == 0) {
-			return attack_void(f, "the plan grants it by name");
+			return attack_void(f, "the plan grants this file by name");
 		}
 	}
 	auto_fd made = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);

@@ -52,9 +52,10 @@ ATTACK(core)
 		return attack_errno(f, "getrlimit");
 	}
 	if (w->outside) {
-		return r.rlim_max > 1 ? attack_worked(f, "core dumps can be switched on")
-		                      : attack_failed(f, "your own hard limit is %llu",
-		                                      (unsigned long long)r.rlim_max);
+		return r.rlim_max > 1
+		               ? attack_worked(f, "core dumps can be switched on")
+		               : attack_failed(f, "your own hard limit of core files is %llu",
+		                               (unsigned long long)r.rlim_max);
 	}
 	if (r.rlim_max == 0) {
 		return probe_core_taker() != ' '
@@ -62,7 +63,7 @@ ATTACK(core)
 		                         f,
 		                         "your hard limit is 0: a program of the host can receive "
 		                         "core dumps")
-		               : attack_failed(f, "your own hard limit is 0");
+		               : attack_failed(f, "your own hard limit of core files is 0");
 	}
 	pid_t pid = fork();
 	if (pid == 0) {

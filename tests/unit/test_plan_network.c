@@ -235,7 +235,7 @@ static void test_allow_private(void **state)
 	assert_int_equal(p->allow_private.n, 0);
 	ssb_plan_free(p);
 	p = skill(ONE_HOST, FLAGS({ SSB_OPT_ALLOW_PRIVATE, "0.0.0.0/0" }));
-	assert_true(warned(p, "0.0.0.0/0 lets granted names lead"));
+	assert_true(warned(p, "0.0.0.0/0 lets granted host names lead"));
 	ssb_plan_free(p);
 	p = command(FLAGS({ SSB_OPT_ALLOW_PRIVATE, "10.0.0.0/8" }), "true");
 	assert_true(warned(p, "no host is granted"));
