@@ -302,12 +302,9 @@
 
 /* A client's command line, as its hook sends it */
 #define MAX_SHELL_BYTES  (256 * 1024)
-#define MAX_SHELL_WORDS  16384
 #define MAX_HOOK_INPUT   (4UL << 20) /* bytes of everything that the hook sends */
-#define MAX_HOOK_PLACES  16          /* directories that a command may have changed to */
-#define MAX_HOOK_SKILLS  1024        /* names of skills that are searched for in a command */
-#define MAX_HOOK_NAMES   200000      /* paths examined: each name in each directory */
-#define MAX_HOOK_WALK    50000       /* entries read to find skills, and as many for patterns */
+#define MAX_HOOK_PLACES  16          /* directories that a command names */
+#define MAX_HOOK_WALK    50000       /* entries examined to find skills */
 #define MAX_CONFIG_BYTES (8UL << 20) /* bytes of a client's configuration */
 #define MAX_SERVED       64          /* directories of skills named on one command line */
 

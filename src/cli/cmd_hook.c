@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/cli.h"
-#include "cli/hook_judge.h"
+#include "cli/hook.h"
 #include "cli/say.h"
 #include "os/file.h"
 #include "policy/owner.h"
@@ -25,50 +25,37 @@
 #define TOOL         "Bash"
 #define HOOK_SECONDS 10 /* seconds; a slow file system must not block the agent */
 
-/* Writes the tool's input with the new command, and all other members unchanged. */
-static void put_input(struct json *j, const struct json_doc *doc, const struct json_node *input,
-                      const char *command)
-{
-	json_key(j, "updatedInput");
-	json_open(j, '{');
-	for (const struct json_node *n = json_first(doc, input); n != NULL; n = json_next(doc, n)) {
-		json_key(j, n->key);
-		if (strcmp(n->key, "command") == 0) {
-			json_str(j, command);
-		} else {
-			json_copy(j, doc, n);
-		}
-	}
-	json_close(j, '}');
-}
-
+/* After a rewrite, all members of the tool's input are as they were, except the command. */
 static int put_answer(enum hook_answer a, const struct json_doc *doc, const struct json_node *input,
-                      const struct buf *text)
+                      const char *text)
 {
+	const struct json_node *n = a == HOOK_REWRITE ? json_first(doc, input) : NULL;
+	auto_buf out = BUF(SAY_MAX);
 	struct json j;
-	auto_buf out = { 0 };
 
-	if (a == HOOK_PASS) {
-		return EXIT_FINE;
-	}
-	if (text->failed || text->data == NULL) {
-		say_errorf("hook: out of memory");
-		return EXIT_USAGE;
-	}
-	buf_init(&out, SAY_MAX);
 	json_init(&j, &out, false);
 	json_open(&j, '{');
 	json_key(&j, "hookSpecificOutput");
 	json_open(&j, '{');
 	json_kstr(&j, "hookEventName", EVENT);
 	if (a == HOOK_REWRITE) {
-		put_input(&j, doc, input, text->data);
+		json_key(&j, "updatedInput");
+		json_open(&j, '{');
 	} else {
-		json_kstr(&j, "permissionDecision", a == HOOK_DENY ? "deny" : "ask");
-		json_kstr(&j, "permissionDecisionReason", text->data);
+		json_kstr(&j, "permissionDecision", "ask");
+		json_kstr(&j, "permissionDecisionReason", text);
 	}
-	json_close(&j, '}');
-	json_close(&j, '}');
+	for (; n != NULL; n = json_next(doc, n)) {
+		json_key(&j, n->key);
+		if (strcmp(n->key, "command") == 0) {
+			json_str(&j, text);
+		} else {
+			json_copy(&j, doc, n);
+		}
+	}
+	for (int depth = a == HOOK_REWRITE ? 3 : 2; depth > 0; depth--) {
+		json_close(&j, '}');
+	}
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out) == EXIT_FINE ? EXIT_FINE : EXIT_USAGE;
 }
@@ -93,6 +80,11 @@ static int judge_question(const struct json_doc *doc, char *self)
 		say_errorf("hook: the question about Bash has no command, or no absolute cwd");
 		return EXIT_USAGE;
 	}
+	if (command->len > MAX_SHELL_BYTES || strlen(command->str) != command->len) {
+		say_errorf("hook: the command is longer than %d bytes, or contains a NUL",
+		           MAX_SHELL_BYTES);
+		return EXIT_USAGE;
+	}
 	AUTO(owner_done) struct owner owner = { 0 };
 	struct ssb_error err = { 0 };
 	if (owner_load(&owner, &err) != 0) {
@@ -101,7 +93,6 @@ static int judge_question(const struct json_doc *doc, char *self)
 	}
 	const struct hook_question q = {
 		.command = command->str,
-		.len = command->len,
 		.cwd = cwd,
 		.home = getenv("HOME"),
 		.project = getenv("CLAUDE_PROJECT_DIR"),
@@ -111,10 +102,9 @@ static int judge_question(const struct json_doc *doc, char *self)
 		.state_dir = owner.state_dir,
 		.self = self,
 	};
-	auto_buf text;
-	buf_init(&text, SAY_MAX);
+	auto_buf text = BUF(SAY_MAX);
 	enum hook_answer a = hook_judge(&q, &text);
-	return put_answer(a, doc, input, &text);
+	return a == HOOK_PASS ? EXIT_FINE : put_answer(a, doc, input, hook_must(buf_steal(&text)));
 }
 
 /* Without this handler the signal would end the process with a status that does not block the call.
@@ -128,30 +118,22 @@ static void too_late(int signo)
 	_exit(EXIT_USAGE);
 }
 
-static void limit_time(void)
-{
-	const struct sigaction sa = { .sa_handler = too_late };
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	(void)sigaction(SIGALRM, &sa, NULL);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the agent may have blocked the signal */
-	(void)alarm(HOOK_SECONDS);
-}
-
 int cmd_hook(struct request *r)
 {
 	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	auto_buf in = BUF(MAX_HOOK_INPUT);
 	const char *why = NULL;
-	auto_buf in;
+	sigset_t set;
 
-	buf_init(&in, MAX_HOOK_INPUT);
 	if (r->operands.n != 1 || strcmp(r->operands.v[0], "claude-code") != 0) {
 		say_errorf("hook needs the name of a client: claude-code");
 		return EXIT_USAGE;
 	}
-	limit_time();
+	(void)signal(SIGALRM, too_late);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL); /* the agent may have blocked the signal */
+	(void)alarm(HOOK_SECONDS);
 	auto_free char *self = realpath("/proc/self/exe", NULL);
 	if (self == NULL || file_read_all(STDIN_FILENO, &in) != 0) {
 		say_errorf("hook: %s", strerrordesc_np(errno));

@@ -1,6 +1,4 @@
-/* hook_skill.c - see hook_skill.h. */
-#include "cli/hook_skill.h"
-
+/* hook_skill.c - finds the skills that words name. */
 #include <errno.h>
 #include <fts.h>
 #include <glob.h>
@@ -12,416 +10,281 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
-#include "cli/hook_line.h"
-#include "cli/hook_rules.h"
+#include "cli/hook.h"
 #include "manifest/manifest.h"
 #include "policy/path.h"
 #include "skill/skill.h"
 
-#define MAX_WILD_PARTS 3 /* of a pattern: glob(3) could take minutes for more */
+#define APART "/@%*?[]{}~\\" /* between the names in a path */
+#define EXPECTS_DIRECTORY                                                                          \
+	" ((cd|pushd|chdir) ([^;|]* )?|-[CDf]|(-[^ ]*[CDfw]|--[^ ]*(dir|file)[^ ]*|"               \
+	"--(prefix|cwd|project|wd|workspace)) )$"
 
-void hook_skill_done(struct hook_skills *s)
-{
-	string_list_done(&s->places);
-	string_list_done(&s->names);
-	string_list_done(&s->roots);
-	string_list_done(&s->without);
-	string_list_done(&s->own);
-	string_list_done(&s->patterns);
-	free(s->project);
-	free(s->found);
-}
-
-void hook_skill_keep(struct hook_skills *s, const char *dir)
-{
-	auto_free char *real = dir != NULL ? realpath(dir, NULL) : NULL;
-
-	s->unsure = s->unsure || (dir != NULL && string_list_add(&s->own, dir, SIZE_MAX) != 0) ||
-	            (real != NULL && string_list_add(&s->own, real, SIZE_MAX) != 0);
-}
-
-/* Anything with the name of a manifest makes the directory a skill. */
+/* A SKILL.md in the project's directory describes the project; only a manifest makes it a skill. */
 static bool is_skill(const struct hook_skills *s, const char *dir)
 {
-	auto_free char *file = path_from(dir, MANIFEST_FILE);
-	struct stat st;
+	auto_free char *file = hook_must(path_join(dir, MANIFEST_FILE));
+	bool project = s->project != NULL && strcmp(s->project, dir) == 0;
 
-	return (file != NULL && lstat(file, &st) == 0) ||
-	       (skill_is_one(dir) && (s->project == NULL || strcmp(s->project, dir) != 0));
+	return project ? access(file, F_OK) == 0 : skill_is_one(dir);
 }
 
-/* Cuts `path` (real) down to the nearest directory of a skill; the root directory is none. */
-static bool climb_to_skill(const struct hook_skills *s, char *path)
+static bool note_skill(struct hook_skills *s, const char *dir)
 {
-	for (char *slash = path; !is_skill(s, path); *slash = '\0') {
-		slash = strrchr(path, '/');
-		if (slash == NULL || slash == path) {
-			return false;
-		}
-	}
+	s->found = s->found == NULL ? hook_must(strdup(dir)) : s->found;
 	return true;
 }
 
-/* The nearest directory of a skill at or above what the absolute `full` names: by its real place,
- * else by the place of its name. Returns new, or NULL. */
-static char *find_skill(const struct hook_skills *s, const char *full)
+/* Does the path lead into a skill, by its real place or by the place of its name? */
+static bool leads_to_skill(struct hook_skills *s, const char *place, const char *path)
 {
-	auto_free char *real = realpath(full, NULL), *above = path_parent(full);
-	auto_free char *place = above != NULL ? realpath(above, NULL) : NULL;
-	auto_free char *later = place != NULL ? path_join(place, path_base(full)) : NULL;
-	const char *at = real != NULL ? real : later != NULL ? later : full;
+	auto_free char *full = hook_must(path_from(place, path)), *real = path_real(full);
+	auto_free char *above = hook_must(path_parent(full)), *dir = path_real(above);
+	char *const paths[] = { real, dir };
+	bool leads = false;
 
-	for (size_t i = 0; i < s->own.n && s->only_own; i++) {
-		if (path_beneath(at, s->own.v[i]) != NULL) {
-			return strdup(s->own.v[i]);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		char *at = paths[i], *slash = NULL;
+		for (size_t k = 0; k < ARRAY_LEN(s->own) && at != NULL; k++) {
+			s->names_own |= s->own[k] != NULL && path_beneath(at, s->own[k]) != NULL;
+		}
+		while (at != NULL && at[1] != '\0' && !leads) {
+			leads = is_skill(s, at) && note_skill(s, at);
+			slash = strrchr(at, '/');
+			slash[slash == at] = '\0';
 		}
 	}
-	if (s->only_own) {
-		return NULL;
-	}
-	if (real != NULL && climb_to_skill(s, real)) {
-		return steal_ptr(&real);
-	}
-	return place != NULL && climb_to_skill(s, place) ? steal_ptr(&place) : NULL;
+	return leads;
 }
 
-static size_t *glob_count; /* glob(3) passes nothing to its functions */
-
-static void *open_dir(const char *name)
+/* Is a skill in the directories, at any depth? What cannot be read may contain one. */
+static bool has_skill(struct hook_skills *s, char *const dirs[])
 {
-	return opendir(name);
+	FTS *walk = hook_must(fts_open(dirs, FTS_LOGICAL | FTS_NOCHDIR, NULL));
+	FTSENT *e = NULL;
+	bool has = false;
+
+	while (!has && (e = fts_read(walk)) != NULL) {
+		bool names = skill_file_names_one(e->fts_name);
+		auto_free char *above = names ? hook_must(path_parent(e->fts_path)) : NULL;
+		if (e->fts_info == FTS_D && strcmp(e->fts_name, ".git") == 0) {
+			(void)fts_set(walk, e, FTS_SKIP);
+		}
+		s->walked += e->fts_level > FTS_ROOTLEVEL && e->fts_info != FTS_DP;
+		has = s->walked > MAX_HOOK_WALK ||
+		      (names && is_skill(s, above) && note_skill(s, above));
+	}
+	has |= errno != 0;
+	(void)fts_close(walk);
+	return has;
 }
 
-static void close_dir(void *dir)
+bool hook_skill_below(struct hook_skills *s)
 {
-	(void)closedir(dir);
+	return s->unsure || has_skill(s, s->places.v);
 }
 
-static struct dirent *read_counted(void *dir)
+/* Adds the directories where skills are known to be, in `dir` and above it. */
+static void add_roots(struct hook_skills *s, const char *dir)
 {
-	return ++*glob_count > MAX_HOOK_WALK ? NULL : readdir(dir);
-}
+	static const char *const NAMES[] = { "skills", ".claude/skills" };
 
-/* Adds what the word, which may be a pattern, stands for in `dir`: the file of that name, and each
- * that matches. */
-static void expand_word(struct hook_skills *s, const char *dir, const char *word,
-                        struct string_list *ret)
-{
-	auto_free char *full = path_from(dir, word);
-	AUTO(globfree)
-	glob_t found = {
-		.gl_opendir = open_dir,
-		.gl_readdir = read_counted,
-		.gl_closedir = close_dir,
-		.gl_stat = stat,
-		.gl_lstat = lstat,
-	};
-	size_t wild = 0; /* parts of the path with a wildcard */
-	auto_buf pattern;
-
-	buf_init(&pattern, 2 * MAX_PATH_BYTES);
-	for (const char *c = dir; *c != '\0' && word[0] != '/'; c++) {
-		buf_addf(&pattern, strchr("*?[\\", *c) != NULL ? "\\%c" : "%c", *c);
+	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+		auto_free char *root = hook_must(path_join(dir, NAMES[i]));
+		if (access(root, F_OK) == 0) {
+			s->unsure |= string_list_add_once(&s->roots, root, SIZE_MAX) != 0;
+		}
 	}
-	buf_addf(&pattern, "/%s", word);
-	for (const char *c = word; (c = strpbrk(c, "*?[")) != NULL; c += strcspn(c, "/")) {
-		wild++;
-	}
-	if (full == NULL || strlen(full) >= PATH_MAX || pattern.failed) {
-		return; /* no file has that name */
-	}
-	glob_count = &s->matched;
-	int rc = wild == 0 || wild > MAX_WILD_PARTS || s->unsure
-	                 ? 0
-	                 : glob(pattern.data, GLOB_NOSORT | GLOB_ALTDIRFUNC, NULL, &found);
-	s->matched += found.gl_pathc;
-	s->unsure = s->unsure || wild > MAX_WILD_PARTS || (rc != 0 && rc != GLOB_NOMATCH) ||
-	            s->matched > MAX_HOOK_WALK || string_list_add(ret, full, SIZE_MAX) != 0;
-	for (size_t i = 0; i < found.gl_pathc && !s->unsure; i++) {
-		s->unsure = s->unsure || string_list_add(ret, found.gl_pathv[i], SIZE_MAX) != 0;
+	if (strcmp(dir, "/") != 0) {
+		auto_free char *up = hook_must(path_parent(dir));
+		add_roots(s, up);
 	}
 }
 
-void hook_skill_enter(struct hook_skills *s, const char *dir)
+/* Is the file our own program, under any name? A directory becomes a place. */
+static bool is_us(struct hook_skills *s, const char *place, const char *path)
 {
-	const size_t n = s->places.n;
+	auto_free char *full = hook_must(path_from(place, path)), *real = realpath(full, NULL);
+	struct stat self, st;
 
-	for (size_t i = 0; i < (n > 0 ? n : 1) && (n == 0 || !s->unsure); i++) {
-		AUTO(string_list_done) struct string_list found = { 0 };
-		expand_word(s, n > 0 ? s->places.v[i] : "/", dir, &found);
-		for (size_t k = 0; k < found.n; k++) {
-			auto_free char *real = realpath(found.v[k], NULL);
-			s->unsure = s->unsure ||
-			            (real != NULL &&
-			             string_list_add_once(&s->places, real, MAX_HOOK_PLACES) != 0);
-		}
+	if (real == NULL || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		return strcmp(path_base(path), "skillsandbox") == 0 ||
+		       (real != NULL && stat(s->q->self, &self) == 0 && st.st_ino == self.st_ino &&
+		        st.st_dev == self.st_dev);
 	}
-}
-
-static bool names_path(struct hook_skills *s, const char *path)
-{
-	/* A long line may repeat a pattern that matches many files. */
-	if (strpbrk(path, "*?[") != NULL && string_list_has(&s->patterns, path)) {
-		return s->unsure;
-	}
-	for (size_t i = 0; i < s->places.n && !s->unsure; i++) {
-		AUTO(string_list_done) struct string_list found = { 0 };
-		struct stat st;
-		expand_word(s, s->places.v[i], path, &found);
-		for (size_t k = 0; k < found.n; k++) {
-			/* A path that does not exist yet counts: a mere word does not. */
-			bool named = strchr(path, '/') != NULL || lstat(found.v[k], &st) == 0;
-			auto_free char *skill = named ? find_skill(s, found.v[k]) : NULL;
-			s->looked += named;
-			s->unsure = s->unsure || s->looked > MAX_HOOK_NAMES;
-			if (skill != NULL) {
-				s->found = s->found == NULL ? steal_ptr(&skill) : s->found;
-				return true;
-			}
-		}
-	}
-	s->unsure = s->unsure || (strpbrk(path, "*?[") != NULL &&
-	                          string_list_add(&s->patterns, path, SIZE_MAX) != 0);
-	return s->unsure;
-}
-
-bool hook_skill_names(struct hook_skills *s, const char *word)
-{
-	size_t n = 0;
-
-	if (names_path(s, word)) {
-		return true;
-	}
-	for (const char *at = word; *at != '\0'; at += n + (at[n] != '\0')) {
-		n = strcspn(at, "=:,!#^$+\"'` ()<>;|&");
-		/* What follows a variable is relative to an unknown directory. */
-		size_t slashes = at > word && at[-1] == '$' ? strspn(at, "/") : 0;
-		auto_free char *part = n > slashes ? strndup(at + slashes, n - slashes) : NULL;
-		if (part == NULL) {
-			continue;
-		}
-		/* "-fx.mk": a value that is attached to an option */
-		if ((strcmp(part, word) != 0 && names_path(s, part)) ||
-		    (part[0] == '-' && strlen(part) > 2 && names_path(s, part + 2))) {
-			return true;
-		}
-		bool module = strchr(part, '/') == NULL && part[0] != '.'; /* of Python: a.b */
-		for (char *dot = part; module && (dot = strchr(dot, '.')) != NULL;) {
-			*dot = '/';
-		}
-		if (module && strchr(part, '/') != NULL && names_path(s, part)) {
-			return true;
-		}
+	if (!string_list_has(&s->places, real)) {
+		s->unsure |= string_list_add(&s->places, real, MAX_HOOK_PLACES) != 0;
+		add_roots(s, real);
 	}
 	return false;
 }
 
-/* Adds the name as it is in a flat text. */
-static void add_name(struct hook_skills *s, struct string_list *l, const char *name)
+void hook_skill_init(struct hook_skills *s)
 {
-	static const struct hook_name NONE = { NULL, NULL };
-	auto_buf flat;
+	const struct hook_question *q = s->q;
+	auto_free char *path = q->path != NULL ? strdup(q->path) : NULL;
 
-	buf_init(&flat, MAX_PATH_BYTES);
-	(void)hook_line_read(&flat, name, strlen(name), &NONE, HOOK_JOINED);
-	size_t ends = strlen(" ; ");
-	if (flat.failed) {
-		s->unsure = true;
-	} else if (flat.len > 2 * ends) {
-		flat.data[flat.len - ends] = '\0';
-		s->unsure = s->unsure ||
-		            string_list_add_once(l, flat.data + ends, MAX_HOOK_SKILLS) != 0;
+	s->project = q->project != NULL ? realpath(q->project, NULL) : NULL;
+	s->own[0] = q->config_dir != NULL ? path_real(q->config_dir) : NULL;
+	s->own[1] = q->state_dir != NULL ? path_real(q->state_dir) : NULL;
+	for (char *rest = path, *dir = NULL; (dir = strsep(&rest, ":")) != NULL;) {
+		s->unsure |= string_list_add(&s->bins, dir, SIZE_MAX) != 0;
 	}
+	(void)is_us(s, "/", q->cwd);
+	add_roots(s, s->project != NULL ? s->project : "/");
+	add_roots(s, q->home != NULL ? q->home : "/");
 }
 
-static void learn_directory(struct hook_skills *s, const char *above, const char *below)
+void hook_skill_done(struct hook_skills *s)
 {
-	auto_free char *dir = path_from(above, below);
-	auto_dir d = dir != NULL ? opendir(dir) : NULL;
-	const struct dirent *e = NULL;
+	string_list_done(&s->bins);
+	string_list_done(&s->places);
+	string_list_done(&s->roots);
+	free(s->own[0]);
+	free(s->own[1]);
+	free(s->project);
+	free(s->found);
+}
 
-	while (d != NULL && (e = readdir(d)) != NULL) {
-		bool may_be = e->d_type == DT_DIR || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
-		auto_free char *skill =
-		        may_be && e->d_name[0] != '.' ? path_from(dir, e->d_name) : NULL;
-		if (skill != NULL && is_skill(s, skill)) {
-			add_name(s, &s->names, e->d_name);
-			if (strcmp(below, "skills") == 0) {
-				add_name(s, &s->roots, below);
+/* Does the path begin with the name of a directory of skills? */
+static bool begins_with_root(struct hook_skills *s, const char *path)
+{
+	bool begins = strncmp(path, ".claude", 7) == 0 && strcspn(path, APART) == 7;
+
+	for (size_t i = 0; i < s->roots.n && !begins && strncmp(path, "skills", 6) == 0; i++) {
+		char *const root[] = { s->roots.v[i], NULL };
+		begins = strcspn(path, "." APART) == 6 && strstr(root[0], "/.claude/") == NULL &&
+		         has_skill(s, root);
+	}
+	return begins;
+}
+
+/* Does a file that matches the pattern lead into a skill, or contain skills? */
+static bool matches_skill(struct hook_skills *s, const char *place, const char *path)
+{
+	auto_free char *full = hook_must(path_from(place, path));
+	AUTO(globfree) glob_t found = { 0 };
+	/* In the name of a place, a bracket would be a part of the pattern. */
+	bool matches = strpbrk(place, "*?[\\") != NULL;
+
+	for (char *c = full; (c = strchr(c, *HOOK_MASK)) != NULL; c++) {
+		*c = '?';
+	}
+	if (glob(full, GLOB_NOSORT, NULL, &found) == 0) {
+		(void)is_us(s, "/", found.gl_pathv[0]); /* `cd` takes one */
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		matches |= begins_with_root(s, path_base(found.gl_pathv[i]));
+		matches |= leads_to_skill(s, "/", found.gl_pathv[i]);
+	}
+	return matches;
+}
+
+/* Does the path lead into a skill from a place, or is a name in it that of a skill in any directory
+ * of skills? A mere name means other things, too (the format "pdf"), unless a directory is expected
+ * behind the `before` bytes of the text. So does the end of a URL. */
+static bool reads_skill(struct hook_skills *s, const char *path, const char *text, size_t before)
+{
+	const bool url = strstr(path, "//") != NULL;
+	bool reads = false;
+	size_t n = 0;
+
+	for (const char *at = path; *at != '\0'; at += n + strspn(at + n, APART)) {
+		n = strcspn(at, APART);
+		bool in_path = strchr(at, '/') != NULL || (at > path && at[-1] == '/' && !url);
+		reads |= begins_with_root(s, at);
+		for (size_t i = 0; i < s->places.n + s->roots.n; i++) {
+			const char *dir =
+			        i < s->places.n ? s->places.v[i] : s->roots.v[i - s->places.n];
+			auto_free char *all = hook_must(path_join(dir, at));
+			all[strlen(all) - strlen(at) + n] = '\0';
+			if (n > 0 && at[0] != '.' && is_skill(s, all)) {
+				auto_free char *start = hook_must(strndup(text, before));
+				reads |= (in_path || hook_line_matches(start, EXPECTS_DIRECTORY)) &&
+				         note_skill(s, all);
+			}
+			if (i < s->places.n && at == path) {
+				reads |= leads_to_skill(s, dir, at);
+				reads |= strpbrk(at, "*?[" HOOK_MASK) != NULL &&
+				         matches_skill(s, dir, at);
 			}
 		}
 	}
+	return reads;
 }
 
-void hook_skill_learn(struct hook_skills *s, const char *home)
+/* Reads the texts between any characters of `ends`. */
+static bool read_parts(struct hook_skills *s, const char *text, const char *ends)
 {
-	add_name(s, &s->roots, ".claude");
-	for (size_t i = 0; i < s->places.n + 2; i++) {
-		const char *from = i < s->places.n    ? s->places.v[i]
-		                   : i == s->places.n ? s->project
-		                                      : home;
-		auto_free char *at = from != NULL ? strdup(from) : NULL;
-		if (at != NULL && i < s->places.n) {
-			learn_directory(s, at, ".");
+	bool names = false;
+	size_t n = 0;
+
+	for (const char *at = text; *at != '\0'; at += n + (at[n] != '\0')) {
+		n = strcspn(at, ends);
+		/* What follows a variable is relative to an unknown directory; "-Cdir". */
+		size_t skip = at > text && at[-1] == '$' ? strspn(at, "/") : 0;
+		skip += at[0] == '-' && n > 2 ? 2 : 0;
+		auto_free char *part = hook_must(strndup(at + skip, n > skip ? n - skip : 0));
+		for (size_t i = s->places.n; i > 0 && part[0] != '\0'; i--) {
+			s->names_us |= is_us(s, s->places.v[i - 1], part);
 		}
-		while (at != NULL) {
-			learn_directory(s, at, "skills");
-			learn_directory(s, at, ".claude/skills");
-			char *up = strcmp(at, "/") != 0 ? path_parent(at) : NULL;
-			free(at);
-			at = up;
+		for (size_t i = 0; i < s->bins.n && part[0] != '\0'; i++) {
+			s->names_us |= strchr(part, '/') == NULL && is_us(s, s->bins.v[i], part);
+		}
+		names |= reads_skill(s, part, text, (size_t)(at - text) + skip);
+		/* Python's module a.b is the file a/b. */
+		bool module = part[0] != '.' && strchr(part, '/') == NULL;
+		for (char *dot = part; module && (dot = strchr(dot, '.')) != NULL;) {
+			*dot = '/';
+		}
+		for (size_t i = 0; i < s->places.n && module; i++) {
+			names |= leads_to_skill(s, s->places.v[i], part);
 		}
 	}
+	return names;
 }
 
-bool hook_skill_mentions(const struct hook_skills *s, const char *flat)
+bool hook_skill_names(struct hook_skills *s, const char *text)
 {
-	for (size_t i = 0; i < s->names.n + s->roots.n; i++) {
-		bool root = i >= s->names.n;
-		const char *name = root ? s->roots.v[i - s->names.n] : s->names.v[i];
-		if (hook_rules_mention(flat, name, root)) {
-			return true;
-		}
-	}
-	return s->unsure;
+	bool words = read_parts(s, text, " ");
+
+	return read_parts(s, text, "=:,!#^$+\"'` ()<>;|&") || words || s->unsure;
 }
 
-static void close_walk(FTS **t)
+bool hook_skill_run(const struct hook_skills *s, const char *interpreter, const char *file,
+                    bool more, struct buf *out)
 {
-	if (*t != NULL) {
-		(void)fts_close(*t);
-	}
-}
-
-static bool has_skill(struct hook_skills *s, char *root)
-{
-	char *const roots[] = { root, NULL };
-	AUTO(close_walk) FTS *t = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
-	FTSENT *e = NULL;
-
-	while (t != NULL && (e = fts_read(t)) != NULL) {
-		bool entry = e->fts_info != FTS_DP && e->fts_level > FTS_ROOTLEVEL;
-		if (entry && ++s->walked > MAX_HOOK_WALK) {
-			return true;
-		}
-		if (e->fts_info == FTS_D && strcmp(e->fts_name, ".git") == 0) {
-			(void)fts_set(t, e, FTS_SKIP);
-		}
-		bool named = entry && skill_file_names_one(e->fts_name);
-		auto_free char *dir = named ? path_parent(e->fts_path) : NULL;
-		if (dir != NULL && is_skill(s, dir)) {
-			s->found = s->found == NULL ? steal_ptr(&dir) : s->found;
-			return true;
-		}
-	}
-	return t == NULL || errno != 0; /* what cannot be read may hold one */
-}
-
-bool hook_skill_below(struct hook_skills *s, const char *word)
-{
-	size_t len = strcspn(word, "*?[$");
-
-	while (word[len] != '\0' && len > 0 && word[len - 1] != '/') {
-		len--;
-	}
-	auto_free char *known = strndup(word, len);
-	for (size_t i = 0; i < s->places.n && len > 0; i++) {
-		auto_free char *full = known != NULL ? path_from(s->places.v[i], known) : NULL;
-		auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
-		struct stat st;
-		if (real == NULL || stat(real, &st) != 0 || !S_ISDIR(st.st_mode) ||
-		    string_list_has(&s->without, real)) {
-			continue;
-		}
-		if (has_skill(s, real) || string_list_add(&s->without, real, SIZE_MAX) != 0) {
-			return true;
-		}
-	}
-	return s->unsure;
-}
-
-/* Is the manifest's word, on this side of the sandbox, the file `real`? */
-static bool leads_to(const struct manifest *m, const char *skill, const char *word,
-                     const char *real)
-{
-	auto_free char *inside = path_from(m->workdir, word);
-	const char *below = inside != NULL ? path_beneath(inside, "/skill") : NULL;
-	auto_free char *full = below != NULL ? path_from(skill, below + strspn(below, "/")) : NULL;
-	auto_free char *file = full != NULL ? realpath(full, NULL) : NULL;
-
-	return file != NULL && strcmp(file, real) == 0;
-}
-
-/* An interpreter in a virtual environment is another program than that of the system. */
-static bool is_same_program(const char *a, const char *b)
-{
-	return hook_rules_is_of_system(a) && hook_rules_is_of_system(b) &&
-	       strcmp(path_base(a), path_base(b)) == 0;
-}
-
-/* Does the manifest start the file `real` by itself, or by `interpreter` (NULL: none)? `args` are
- * the words behind the file; those of the manifest must come first. *ret is then the first of the
- * caller's. */
-static bool starts_file(const struct manifest *m, const char *skill, const char *real,
-                        const char *interpreter, char *const args[], char *const **ret)
-{
-	bool direct = leads_to(m, skill, m->command.s, real);
-	size_t at = 0;
-
-	while (!direct && at < m->args.n && m->args.v[at].s[0] == '-') {
-		at++;
-	}
-	if (direct ? interpreter != NULL
-	           : (interpreter != NULL ? !is_same_program(interpreter, m->command.s) : at > 0) ||
-	                     at == m->args.n || !leads_to(m, skill, m->args.v[at++].s, real)) {
-		return false;
-	}
-	for (; at < m->args.n; at++, args++) {
-		if (*args == NULL || strcmp(*args, m->args.v[at].s) != 0) {
-			return false;
-		}
-	}
-	*ret = args;
-	return true;
-}
-
-bool hook_skill_run(struct hook_skills *s, const char *config_dir, char *const words[],
-                    struct buf *out)
-{
-	const bool interpreted = hook_rules_is_interpreter(words[0]);
 	AUTO(skill_found_done) struct skill_found found = { 0 };
+	auto_free char *real = realpath(file, NULL);
+	struct hook_skills other = *s;
 	struct ssb_error err = { 0 };
-	char *const *w = words + interpreted;
-	struct stat st;
 
-	while (interpreted && *w != NULL && strncmp(path_base(words[0]), "python", 6) == 0 &&
-	       (strcmp(*w, "-u") == 0 || strcmp(*w, "-B") == 0)) {
-		w++;
-	}
-	bool script = *w != NULL && **w != '-' && (interpreted || strchr(*w, '/') != NULL);
-	auto_free char *full = script ? path_from(s->places.v[0], *w) : NULL;
-	auto_free char *real = full != NULL ? realpath(full, NULL) : NULL;
-	if (real == NULL || stat(real, &st) != 0 || !S_ISREG(st.st_mode)) {
+	other.found = NULL;
+	bool leads = real != NULL && leads_to_skill(&other, "/", real);
+	auto_free char *skill = other.found;
+	if (!leads || strcmp(real, skill) == 0) {
 		return false;
 	}
-	auto_free char *skill = find_skill(s, real);
-	const char *below = skill != NULL ? path_beneath(real, skill) : NULL;
-	auto_free char *named = below != NULL ? strdup(below + strspn(below, "/")) : NULL;
-	char *const args[] = { named, NULL };
-	if (named == NULL || skill_find(skill, config_dir, args, &found, NULL, &err) != 0 ||
-	    !starts_file(found.manifest, skill, real, interpreted ? words[0] : NULL, w + 1, &w)) {
+	char *name = real + strlen(skill) + 1, *const args[] = { name, NULL };
+	if (skill_find(skill, s->q->config_dir, args, &found, NULL, &err) != 0) {
 		return false;
 	}
-	buf_adds(out, " run ");
+	/* The manifest must start the file like that, without arguments of its own. */
+	const struct manifest *m = found.manifest;
+	const char *entry = m->args.n == 0 ? m->command.s : m->args.v[0].s;
+	const char *program = m->args.n == 0 ? "" : path_base(m->command.s);
+	auto_free char *inside = hook_must(path_from(m->workdir, entry));
+	auto_free char *clean = hook_must(path_words(inside));
+	const char *below = path_beneath(clean, "/skill");
+	if (m->args.n > 1 || below == NULL || strcmp(below, name) != 0 ||
+	    (interpreter[0] != '\0' && strcmp(interpreter, program) != 0)) {
+		return false;
+	}
 	shell_quote(out, skill);
-	buf_adds(out, *w != NULL || found.used > 0 ? " --" : "");
+	buf_adds(out, more || found.used > 0 ? " --" : "");
 	if (found.used > 0) {
 		buf_addc(out, ' ');
-		shell_quote(out, named);
-	}
-	for (; *w != NULL; w++) {
-		buf_addc(out, ' ');
-		shell_quote(out, *w);
+		shell_quote(out, name);
 	}
 	return true;
 }

@@ -44,6 +44,7 @@ def place(ssb):
 COMMANDS = [
     "python3 .claude/skills/spy/main.py {args}",
     "cd .claude/skills/spy && python3 main.py {args} 2>&1",
+    "python3 .claude/skills/spy/main.py {args} 2>&1 | cat",
     "timeout 20 /usr/bin/python3 -u \"$PWD_/.claude/skills/spy/main.py\" {args}",
 ]
 
@@ -70,8 +71,8 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
 
 def test_a_skill_without_a_manifest(ssb):
     """A command starts a script of a SKILL.md skill: the hook's command runs it confined, with
-    the interpreter of its first line. Another interpreter is denied; the reason names the right
-    call."""
+    the interpreter of its first line. The user is asked about another interpreter; the reason
+    names the right call."""
     project = place(ssb)
     skill = project / ".claude/skills/spy"
     (skill / "skillsandbox.yaml").unlink()
@@ -84,7 +85,7 @@ def test_a_skill_without_a_manifest(ssb):
     run = ssb.as_caller(["sh", "-c", answer["updatedInput"]["command"]], cwd=project).ok()
     assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
     answer = ask(ssb, "perl .claude/skills/spy/main.py", project)
-    assert answer["permissionDecision"] == "deny"
+    assert answer["permissionDecision"] == "ask"
     assert answer["permissionDecisionReason"].endswith("/spy -- SCRIPT ARGUMENTS"), answer
     # If the owner wrote a manifest for the skill, the manifest decides what is started.
     ssb.write(ssb.home / ".config/skillsandbox/skills/spy.yaml", f"""\
@@ -98,20 +99,20 @@ def test_a_skill_without_a_manifest(ssb):
 
 
 @pytest.mark.parametrize("command, decision", [
-    ("python3 .claude/skills/spy/main.py | cat", "ask"),
+    ("python3 .claude/skills/spy/main.py | sh", "ask"),
     ("sh -c 'python3 .claude/skills/spy/main.py'", "ask"),
     ("sudo python3 .claude/skills/spy/main.py", "ask"),
     ("echo $(python3 .claude/skills/spy/main.py)", "ask"),
     ("for i in 1; do python3 .claude/skills/spy/main.py; done", "ask"),
     ("sh <<E\npython3 .claude/skills/spy/main.py\nE", "ask"),
-    ("HOME=/ python3 .claude/skills/spy/main.py", "deny"),
+    ("HOME=/ python3 .claude/skills/spy/main.py", "ask"),
     ("make -C .claude/skills/spy", "ask"),
     ("skillsandbox approve --yes .claude/skills/spy", "ask"),
     ("skillsandbox run --read / .claude/skills/spy", "ask"),
     ("skillsandbox run .claude/skills/spy", None),
     ("bash -c 'cd .claude/skills; cd spy; /usr/bin/python3 main.py'", "ask"),
     ("python3 ~+/.claude/skills/spy/main.py", "ask"),
-    ("perl .claude/skills/spy/main.py", "deny"),
+    ("perl .claude/skills/spy/main.py", "ask"),
     ("find . -name main.py -exec python3 {} \\;", "ask"),
     ("PATH=$PWD/.claude/skills/spy:$PATH; main.py", "ask"),
     ("git commit -m 'fix .claude/skills/spy/main.py'", None),
@@ -132,7 +133,6 @@ def test_decisions(ssb, command, decision):
     "A=1 skillsandbox session resume s", "{ skillsandbox session resume s; }",
     "if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
     "skillsandbox run 2>/dev/null --read / -- ls", "PATH=../alt; foo approve x",
-    "echo \0; skillsandbox run 2>x -w / -- ls",
     "echo x >> ~/.config/skillsandbox/policy.yaml", "rm -r ~/.local/state/skillsandbox/approvals",
     "skillsandbox serve --write ~ --skills none", "skillsandbox approvals --json --revoke none",
 ])
@@ -185,7 +185,13 @@ def test_a_hostile_name_stays_data(ssb):
     else:
         assert "\x1b" not in answer["permissionDecisionReason"]
     assert not (project / "pwned").exists()
-    assert "\x1b" not in ask(ssb, f"python3 {quoted} | cat", project)["permissionDecisionReason"]
+    assert "\x1b" not in ask(ssb, f"python3 {quoted} | sh", project)["permissionDecisionReason"]
+
+
+def test_the_longest_command_is_judged(root):
+    """A command of as many bytes as the hook reads. One byte more is no question, see below."""
+    command = "true " + "x" * (256 * 1024 - 5)
+    assert ask(root, command, place(root)) is None
 
 
 def test_other_questions_pass(root):
@@ -201,6 +207,8 @@ def test_other_questions_pass(root):
     b'{"tool_name": "Bash", "tool_input": {"command": 3}, "cwd": "/"}',
     b'{"tool_name": "Bash", "tool_input": {"command": "ls"}}',
     b'{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "relative"}',
+    b'{"tool_name": "Bash", "tool_input": {"command": "ls \\u0000"}, "cwd": "/"}',
+    b'{"tool_name": "Bash", "tool_input": {"command": "' + b"x" * (256 * 1024 + 1) + b'"}, "cwd": "/"}',
     b'{"a": 1, "a": 2}', b'"' + b"x" * (5 << 20) + b'"',
 ], ids=lambda t: t[:20])
 def test_what_is_no_question_blocks(root, text):

@@ -13,8 +13,6 @@
 /* Included as source: the code of the command line is not in the library. */
 #include "cli/hook_line.c"
 
-#include "cli/hook_rules.c"
-
 #include "cli/hook_skill.c"
 
 #include "cli/hook_judge.c"
@@ -107,7 +105,6 @@ static enum hook_answer ask(const char *command, const char *cwd, bool cdpath, s
 	expand(command, &text);
 	auto_free char *dir = path_from(world, cwd), *project = path_from(world, world_project);
 	const struct hook_question q = { .command = text.data != NULL ? text.data : "",
-		                         .len = text.len,
 		                         .cwd = dir,
 		                         .home = world,
 		                         .project = project,

@@ -23,11 +23,19 @@ static void test_rewritten(void **state)
 		{ "python3 ~/skills/x/main.py", ".", RUN "@/skills/x" },
 		{ "python3 \"$CLAUDE_PROJECT_DIR\"/skills/x/main.py a", ".",
 		  RUN "@/skills/x -- a" },
-		{ "python3 main.py \\$HOME", "skills/x", RUN "@/skills/x -- '$HOME'" },
+		/* the arguments are what they were, whatever a shell makes of them */
+		{ "python3 main.py \\$HOME", "skills/x", RUN "@/skills/x -- \\$HOME" },
+		{ "python3 skills/x/main.py $CITY", ".", RUN "@/skills/x -- $CITY" },
+		{ "python3 skills/x/main.py *", ".", RUN "@/skills/x -- *" },
 		{ "cd skills/x && python3 main.py a", ".",
 		  "cd skills/x && " RUN "@/skills/x -- a" },
-		{ "cd skills && cd x && python3 ./main.py", ".",
-		  "cd skills && cd x && " RUN "@/skills/x" },
+		{ "cd \"skills/x\" && python3 ./main.py", ".",
+		  "cd \"skills/x\" && " RUN "@/skills/x" },
+		/* the first command of a pipe, if the others only look */
+		{ "python3 skills/x/main.py | head", ".", RUN "@/skills/x | head" },
+		{ "python3 skills/x/main.py a 2>&1 | grep 'b|c' | head -3", ".",
+		  RUN "@/skills/x -- a 2>&1 | grep 'b|c' | head -3" },
+		{ "python3 skills/x/main.py 3>&1", ".", RUN "@/skills/x -- 3>&1" },
 		/* a skill without a manifest, and other paths to a program */
 		{ "python3 skills/m/scripts/a.py a", ".", RUN "@/skills/m -- scripts/a.py a" },
 		{ "cd skills/m && python3 scripts/a.py", ".",
@@ -38,17 +46,16 @@ static void test_rewritten(void **state)
 		{ "./out a", ".", RUN "@/skills/x -- a" },
 		{ "python3 by/x/main.py", ".", RUN "@/skills/x" },
 		{ "python3 skills/../skills/x/./main.py", ".", RUN "@/skills/x" },
-		{ "bash skills/f/run.sh --fast b", ".", RUN "@/skills/f -- b" },
-		{ "./skills/d/run --x=1", ".", RUN "@/skills/d -- '--x=1'" },
+		{ "./skills/d/run --x=1", ".", RUN "@/skills/d -- --x=1" },
 		{ "skills/d/run", ".", RUN "@/skills/d" },
 		{ "nohup python3 skills/x/main.py", ".", "nohup " RUN "@/skills/x" },
 		{ "exec env timeout 5s python3 skills/x/main.py", ".",
 		  "exec env timeout 5s " RUN "@/skills/x" },
 		{ "python3 skills/x/main.py 2>&1 >'a b/o' </dev/null", ".",
-		  RUN "@/skills/x 2>&1 >'a b/o' </dev/null" },
+		  RUN "@/skills/x -- 2>&1 >'a b/o' </dev/null" },
 		{ "python3 skills/x/main.py ~\"/x\" a=b~/y", ".",
-		  RUN "@/skills/x -- '~/x' 'a=b~/y'" },
-		{ "# now\n python3 skills/x/main.py # so\n", ".", RUN "@/skills/x" },
+		  RUN "@/skills/x -- ~\"/x\" a=b~/y" },
+		{ "python3 skills/x/main.py x=~/y", ".", RUN "@/skills/x -- x=~/y" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
@@ -73,7 +80,7 @@ static void test_within(void **state)
 	} CASES[] = { { "python3 -m main", HOOK_ASK },
 		      { "python3 -c 'import main'", HOOK_ASK },
 		      { "python3 main.py", HOOK_REWRITE },
-		      { "python3 other.py", HOOK_DENY },
+		      { "python3 other.py", HOOK_ASK },
 		      { "ls -l", HOOK_PASS },
 		      { "uname", HOOK_PASS } };
 
@@ -98,7 +105,7 @@ static void test_brackets(void **state)
 		                            "a1",     "a[1]/[s]", "a[1]/[s]/q", "a[1]/[s]/q/k",
 		                            "a[1]/s", "a1/l" };
 	static const char *const LINES[] = {
-		"python3 q/r/k/main.py | cat",   "cd q/r; python3 k/main.py",
+		"python3 q/r/k/main.py; make",   "cd q/r; python3 k/main.py",
 		"python3 [s]/q/k/main.py | cat", "python3 '[s]/q/k/main.py' | cat",
 		"python3 q/*/k/main.py | cat",   "cd @/a1; python3 l/$X/a.py"
 	};
@@ -122,27 +129,12 @@ static void test_brackets(void **state)
 	assert_int_equal(ask("python3 @/a1/{a,b}/main.py", "tools", false, &c), HOOK_PASS);
 }
 
+/* With more directories than MAX_HOOK_PLACES, the directory of the command is unknown. */
 static void test_caps(void **state)
 {
-	auto_buf line, a, b;
+	auto_buf line;
 
 	buf_init(&line, 1 << 20);
-	for (size_t i = 0; i <= MAX_SHELL_BYTES; i++) {
-		buf_addc(&line, 'a');
-	}
-	assert_int_equal(ask(line.data, ".", false, &a), HOOK_ASK);
-	buf_reset(&line);
-	for (size_t i = 0; i < MAX_SHELL_WORDS; i++) {
-		/* " ; " at the start and at the end counts as two words */
-		if (i + 3 > MAX_SHELL_WORDS) {
-			auto_buf text;
-			assert_int_equal(ask(line.data, "tools", false, &text),
-			                 i + 2 == MAX_SHELL_WORDS ? HOOK_PASS : HOOK_ASK);
-		}
-		buf_adds(&line, "a ");
-	}
-	/* With more directories than MAX_HOOK_PLACES, the directory of the command is unknown. */
-	buf_reset(&line);
 	for (size_t i = 0; i < MAX_HOOK_PLACES; i++) {
 		auto_free char *dir = NULL;
 		char name[32];
@@ -156,7 +148,6 @@ static void test_caps(void **state)
 		assert_int_equal(ask(made.data, ".", false, &text),
 		                 i + 1 < MAX_HOOK_PLACES ? HOOK_PASS : HOOK_ASK);
 	}
-	buf_init(&b, 1);
 }
 
 /* A tree with more than MAX_HOOK_WALK files is not searched completely, so it may contain a
@@ -177,43 +168,6 @@ static void test_walk(void **state)
 	}
 	auto_buf text;
 	assert_int_equal(ask("python3 $F", "large", false, &text), HOOK_ASK);
-}
-
-/* The patterns of one question together may match MAX_HOOK_WALK files. */
-static void test_patterns(void **state)
-{
-	auto_buf line, cd, a, b, c, d;
-
-	buf_init(&line, 1 << 20);
-	buf_init(&cd, 1 << 20);
-	for (size_t i = 0; i < 100; i++) {
-		buf_adds(&line, "/usr/*/* ");
-	}
-	auto_buf one;
-	buf_init(&one, 1 << 20);
-	buf_addf(&one, "make %s", line.data);
-	assert_int_equal(ask(one.data, "tools", false, &a), HOOK_PASS); /* one pattern */
-	buf_reset(&one);
-	for (size_t i = 0; i < 100; i++) {
-		buf_addf(&one, "/usr/*/*%zu* ", i);
-		buf_adds(&cd, "cd /usr/*/*; ");
-	}
-	buf_reset(&line);
-	buf_addf(&line, "make %s", one.data);
-	assert_int_equal(ask(line.data, "tools", false, &b), HOOK_ASK);
-	buf_adds(&cd, "make");
-	assert_int_equal(ask(cd.data, "tools", false, &c), HOOK_ASK);
-	assert_int_equal(ask("make /usr/*/*1*", "tools", false, &d), HOOK_PASS);
-	for (size_t n = 100; n <= 10000; n *= 100) { /* names, each in many places */
-		auto_buf text;
-		buf_reset(&line);
-		buf_adds(&line, "cd /; cd /usr; cd /etc; cd /var; cd /usr/lib; cd /usr/bin; make");
-		for (size_t i = 0; i < n; i++) {
-			buf_addf(&line, " a/b%zu", i);
-		}
-		assert_int_equal(ask(line.data, "tools", false, &text),
-		                 n == 100 ? HOOK_PASS : HOOK_ASK);
-	}
 }
 
 /* The owner's own files may be read, but not changed. */
@@ -279,7 +233,7 @@ int main(void)
 		cmocka_unit_test(test_rewritten), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_cdpath),    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_walk),      cmocka_unit_test(test_brackets),
-		cmocka_unit_test(test_patterns),  cmocka_unit_test(test_own_files),
+		cmocka_unit_test(test_own_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_world, drop_world);

@@ -21,15 +21,12 @@ static void each_is(const char *const commands[], size_t n, enum hook_answer wan
 			print_error("%s: %d instead of %d\n", commands[i], a, want);
 			wrong++;
 		}
-		if (want == HOOK_DENY && a == want) {
-			assert_non_null(strstr(text.data, "run_skill"));
-			assert_non_null(strstr(text.data, RUN));
-		}
 	}
 	assert_int_equal(wrong, 0);
 }
 
-static void test_denied(void **state)
+/* One simple command that starts a skill otherwise than its manifest. */
+static void test_started(void **state)
 {
 	static const char *const LINES[] = {
 		"python3 < skills/x/main.py",
@@ -52,8 +49,7 @@ static void test_denied(void **state)
 		"bash skills/f/run.sh",
 		"bash skills/f/run.sh --slow",
 		"./skills/f/run.sh --fast extra $HOME/$X",
-		"python3 skills/x/main.py $CITY",
-		"python3 skills/x/main.py *",
+		"bash skills/f/run.sh --fast b",
 		"python3 skills/*/main.py",
 		"python3 sk?lls/x/main.py",
 		/* Python loads modules from the current directory */
@@ -76,14 +72,16 @@ static void test_denied(void **state)
 		"python3 -c 'from skills.x import main as m'",
 	};
 
-	each_is(LINES, ARRAY_LEN(LINES), HOOK_DENY, ".");
+	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, ".");
 }
 
 static void test_asked(void **state)
 {
 	static const char *const LINES[] = {
 		/* a list, a pipe, a variable, a brace: not one simple command */
-		"python3 skills/x/main.py | head",
+		"python3 skills/x/main.py | sh",
+		"python3 skills/x/main.py | xargs python3",
+		"python3 skills/x/main.py | head; rm x",
 		"cat skills/x/main.py | python3",
 		"python3 skills/x/main.py; rm x",
 		"python3 skills/x/main.py && ls",
@@ -103,7 +101,6 @@ static void test_asked(void **state)
 		"xargs python3 skills/x/main.py",
 		"find skills -name main.py -exec python3 skills/x/main.py ';'",
 		"cp tools/tool.py skills/x/new.py && python3 skills/x/new.py",
-		"python3 skills/m/scripts/a.py | head",
 		"python3 ~+/skills/x/main.py",
 		"python3 ~-/skills/x/main.py",
 		"cd ~+/skills/x && ./main.py",
@@ -267,7 +264,6 @@ static void test_asked(void **state)
 		"$CAT skills/x/main.py",
 		"PYTHONPATH=skills/x ./tools/other",
 		"tar xf a.tar -C skills/x",
-		"xdg-open */*/*/*/*/y",
 		"PATH=$PWD/skills/x:$PATH; main.py",
 		"PATH=$X:$PATH y",
 		"export PATH=\"$(y):$PATH\"",
@@ -341,7 +337,6 @@ static void test_asked(void **state)
 		"for i in 1; do python3 skills/x/main.py; done",
 		"f() { python3 skills/x/main.py; }; f",
 		"python3 <<E\nexec(open('skills/x/main.py').read())\nE",
-		"python3 skills/x/main.py 3>&1",
 		"python3 skills/x/main.py &> o",
 		"node skills/x/main.py 'x",
 		"sh -c 'cd skills && cd x && ./main.py'",
@@ -398,9 +393,13 @@ static void test_asked(void **state)
 		"pushd 2>/dev/null ~/sk*; x/main.py",
 		"cd 2>x $D && python3 main.py",
 		"python3 2>x $F",
-		/* bash, but not dash, expands this argument */
-		"python3 skills/x/main.py x=~/y",
-		"python3 skills/x/main.py x=a:~/y",
+		/* quotes and comments that end elsewhere than it seems */
+		"python3 \"skills/x/main.py\\\" ; rm x ; \\\"\"",
+		"python3 skills/x/main.py a#`rm x`",
+		"cat ''#; python3 skills/x/main.py",
+		"xargs -I cat python3 cat skills/x/main.py",
+		/* this may be another program */
+		"./skillsandbox run skills/x",
 	};
 
 	each_is(LINES, ARRAY_LEN(LINES), HOOK_ASK, ".");
@@ -422,7 +421,7 @@ static void test_passed(void **state)
 		"cd skills/x && ls -la && cat main.py",
 		"sed -n 1,20p skills/x/main.py",
 		"sed -n '1,$p' skills/x/main.py",
-		"sed -i 's|a|b/c|g' skills/x/main.py",
+		"sed -i 's/a/b_c/g' skills/x/main.py",
 		"git diff skills/x/main.py",
 		"git add skills/x && git status",
 		"find skills/x -name '*.py' -newer skills/x/main.py",
@@ -436,9 +435,10 @@ static void test_passed(void **state)
 		"skillsandbox session check s --action a --cost 1",
 		"skillsandbox session check $S --action a --cost $C",
 		"skillsandbox audit show $RUN",
-		"cp build/skillsandbox \"$DEST\"",
-		"git clone https://example.org/skillsandbox $DIR",
-		"make skillsandbox $FLAGS",
+		"cp build/skillsandbox b/ && make skillsandbox",
+		"git clone https://example.org/skillsandbox",
+		"for f in *.c; do wc -l $f; done",
+		"pytest -q",
 		"echo ${FOO:-bar} \"${1:-y}\" ${A:-'}'} ${B:-\"}\"}",
 		"env -S 'echo hi' x",
 		"env A=1 make test",
@@ -479,6 +479,7 @@ static void test_passed(void **state)
 		"docker run -v \"$PWD:/work\" image make",
 		"mkdir -p src/{a,b}/{c,d}",
 		"ls /*/*/*/*/*",
+		"xdg-open */*/*/*/*/y",
 		"git add -A && git commit -m \"$(cat <<'E'\nfix: don't use $X; it's (really) "
 		"bad\nE\n)\" && make",
 		"while read -r l; do echo \"$l x\"; done < a",
@@ -542,6 +543,8 @@ static void test_decided(void **state)
 {
 	static const char *const LINES[] = {
 		"skillsandbox approve x",
+		"cp build/skillsandbox \"$DEST\"",
+		"make skillsandbox $FLAGS",
 		"skillsandbox -q approve x",
 		"echo approve | xargs -I{} skillsandbox {} x",
 		"printf 'approve x' | xargs skillsandbox",
@@ -596,11 +599,11 @@ static void test_other_names(void **state)
 	static const struct {
 		const char *command;
 		enum hook_answer want;
-	} COMMANDS[] = { { "approve tools", HOOK_ASK },    { "-q approve tools", HOOK_ASK },
-		         { "setup codex", HOOK_ASK },      { "run --read / tools", HOOK_ASK },
-		         { "approvals $X", HOOK_ASK },     { "session resume x", HOOK_ASK },
-		         { "run tools", HOOK_PASS },       { "inspect tools", HOOK_PASS },
-		         { "approvals --json", HOOK_PASS } };
+	} ASKS[] = { { "approve tools", HOOK_ASK },    { "-q approve tools", HOOK_ASK },
+		     { "setup codex", HOOK_ASK },      { "run --read / tools", HOOK_ASK },
+		     { "approvals $X", HOOK_ASK },     { "session resume x", HOOK_ASK },
+		     { "run tools", HOOK_ASK },        { "inspect tools", HOOK_PASS },
+		     { "approvals --json", HOOK_PASS } };
 	auto_free char *self = path_from(world, "self"), *ssb = path_from(world, "ssb"),
 	               *hard = path_from(world, "tools/hard");
 	size_t wrong = 0;
@@ -611,14 +614,14 @@ static void test_other_names(void **state)
 	assert_int_equal(link(self, hard), 0);
 	world_self = self;
 	world_path = world;
-	for (size_t i = 0; i < ARRAY_LEN(NAMES) * ARRAY_LEN(COMMANDS); i++) {
-		const char *name = NAMES[i / ARRAY_LEN(COMMANDS)];
-		size_t k = i % ARRAY_LEN(COMMANDS);
+	for (size_t i = 0; i < ARRAY_LEN(NAMES) * ARRAY_LEN(ASKS); i++) {
+		const char *name = NAMES[i / ARRAY_LEN(ASKS)];
+		size_t k = i % ARRAY_LEN(ASKS);
 		auto_buf text, line;
 		buf_init(&line, 1 << 16);
-		buf_addf(&line, "%s %s", name, COMMANDS[k].command);
+		buf_addf(&line, "%s %s", name, ASKS[k].command);
 		enum hook_answer a = ask(line.data, ".", false, &text);
-		if (a != COMMANDS[k].want) {
+		if (a != ASKS[k].want) {
 			print_error("%s: %d\n", line.data, a);
 			wrong++;
 		}
@@ -633,7 +636,7 @@ static void test_other_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_denied),  cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_started), cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_passed),  cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_decided), cmocka_unit_test(test_other_names),
 	};

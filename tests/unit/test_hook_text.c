@@ -87,10 +87,10 @@ static size_t count_wrong(const char *cwd, const char *line, enum hook_answer wa
 {
 	enum hook_answer a = ask_in(cwd, line);
 
-	if (a != want && !(want == HOOK_ASK && a == HOOK_DENY)) {
+	if (a != want) {
 		print_error("%s: %s: %d instead of %d\n", cwd, line, a, want);
 	}
-	return a != want && !(want == HOOK_ASK && a == HOOK_DENY);
+	return a != want;
 }
 
 static void each_row(const struct row *v, size_t n)
@@ -120,8 +120,8 @@ static void test_hidden_directories(void **state)
 		  "cd \"$(git rev-parse --show-toplevel)\" && python3 "
 		  ".claude/skills/spy/main.py",
 		  "cd \"$(git rev-parse --show-toplevel)\" && python3 doc/a/b.py" },
-		{ "P/src", "ROOT=..; python3 $ROOT/.claude/skills/spy/main.py",
-		  "ROOT=..; python3 $ROOT/doc/a/b.py" },
+		{ "P/src", "ROOT=.; python3 $ROOT/.claude/skills/spy/main.py",
+		  "ROOT=.; python3 $ROOT/doc/a/b.py" },
 		{ "P/src", "python3 ${PWD%/*}/.claude/skills/spy/main.py",
 		  "python3 ${PWD%/*}/doc/a/b.py" },
 		{ "C", "python3 \"$(find ~/.claude/skills -name x.py)\"",
@@ -132,7 +132,7 @@ static void test_hidden_directories(void **state)
 		{ "P", "make -C ${f:-.claude/skills/spy}", "make -C ${f:-doc/a}" },
 		{ "C", "cd ~/.claude/sk*; pdf/r.sh", "cd ~/C/d*; a/r.sh" },
 		{ "V", "cd sk* && tool/main.py", "cd d* && a/b.py" },
-		{ "P/src", "cd {..,}; .claude/skills/spy/scripts/go", "cd {..,}; doc/a/b.py" },
+		{ "P/src", "cd {src,}; .claude/skills/spy/scripts/go", "cd {src,}; doc/a/b.py" },
 		{ "C", "bash {~/.claude,x}/skills/pdf/r.sh", "bash {~/C,x}/doc/a/b.py" },
 		/* cd without an argument means home */
 		{ "C", "cd; .claude/skills/pdf/r.sh", "cd; C/doc/a/b.py" },
@@ -267,7 +267,6 @@ static void test_passed(void **state)
 		{ "C", "cd ~/.claude/skills/pdf && ls", NULL },
 		{ "P", "git add .claude && git commit -m 'add spy/main.py'", NULL },
 		{ SPY, "ls -la", NULL },
-		{ SPY, "cd ~/C && make", NULL },
 		{ "P", "printf '%s\\n' .claude/skills/spy", NULL },
 	};
 	size_t wrong = 0;
@@ -323,26 +322,6 @@ static void test_ordinary(void **state)
 	                 HOOK_PASS);
 }
 
-/* If there are more skills than MAX_HOOK_SKILLS, the owner is asked about every line. */
-static void test_cap(void **state)
-{
-	auto_free char *skills = path_from(world, "C/skills");
-
-	assert_int_equal(mkdir(skills, 0755), 0);
-	for (size_t i = 0; i <= MAX_HOOK_SKILLS; i++) {
-		char name[PATH_MAX];
-		snprintf(name, sizeof(name), "C/skills/s%zu", i);
-		auto_free char *dir = path_from(world, name);
-		if (i >= MAX_HOOK_SKILLS - 1) { /* pdf in the home counts, too */
-			assert_int_equal(ask_in("C", "make"),
-			                 i < MAX_HOOK_SKILLS ? HOOK_PASS : HOOK_ASK);
-		}
-		assert_int_equal(mkdir(dir, 0755), 0);
-		snprintf(name, sizeof(name), "C/skills/s%zu/SKILL.md", i);
-		put(name, "");
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,7 +331,6 @@ int main(void)
 		cmocka_unit_test(test_cdpath),
 		cmocka_unit_test(test_passed),
 		cmocka_unit_test(test_ordinary),
-		cmocka_unit_test(test_cap),
 	};
 
 	return cmocka_run_group_tests(tests, make_homes, drop_world);
