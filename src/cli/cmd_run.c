@@ -287,6 +287,17 @@ static void say_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
+/* Says that the command starts elsewhere than where it was called. A person reads it before the
+ * run; for others it matters only if the run fails. */
+static void say_workdir(const struct request *r, const struct ssb_plan *plan, bool failed)
+{
+	if (plan->elsewhere && !request_has(r, FLAG_QUIET) && failed == !isatty(STDERR_FILENO)) {
+		say_notef("the current directory is not in the sandbox, so the command %s in %s; "
+		          "to show it: --read .",
+		          failed ? "started" : "starts", plan->workdir);
+	}
+}
+
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
@@ -307,6 +318,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	if (request_has(r, FLAG_OTEL)) {
 		otel_begin(&otel, &q);
 	}
+	say_workdir(r, plan, false);
 	file_limit_raise(MAX_RUN_FILES);
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	watch_end(&watch);
@@ -324,6 +336,9 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 		say_notef("%s", found.quiet.v[i]);
 	}
 	say_notes(&result, request_has(r, FLAG_QUIET));
+	if (result.exit_status != 0) {
+		say_workdir(r, plan, true);
+	}
 	if (request_has(r, FLAG_VERBOSE)) {
 		say_summary(&result);
 	}

@@ -67,27 +67,62 @@ static const char *text_without_denials(const struct overview *v)
 	               : "nothing was denied up to the end of this incomplete record\n";
 }
 
-static size_t put_group(struct buf *out, const struct overview *v, enum render_group group,
-                        size_t number)
+static void put_short(struct buf *out, int fd, const struct overview_item *i)
 {
+	buf_addf(out, "  %" PRIu64 " x ", i->count);
+	say_colour(out, fd, i->denial == DENIAL_EVERYDAY ? SAY_PLAIN : SAY_RED, i->text);
+	if (i->reason[0] != '\0') {
+		buf_addf(out, " [%s]", i->reason);
+	}
+	buf_addf(out, "%s\n", i->let_through ? " NOT PREVENTED" : "");
+	if (i->remedy[0] != '\0') {
+		buf_addf(out, "      to allow: %s\n", i->remedy);
+	}
+}
+
+static size_t count_denials(const struct overview *v, enum denial denial)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n_items; i++) {
+		n += v->items[i].denial == denial;
+	}
+	return n;
+}
+
+/* Prints what programs try in normal use, after everything else: such a denial seldom explains a
+ * failure, but it can. */
+static void put_everyday(struct buf *out, const struct overview *v, size_t others)
+{
+	if (count_denials(v, DENIAL_EVERYDAY) == 0) {
+		return;
+	}
+	buf_adds(out, others > 0 ? "\nalso refused; most programs try such things and work without "
+	                           "them:\n"
+	                         : "refused, but most programs try such things and work without "
+	                           "them:\n");
 	for (size_t n = 0; n < v->n_items; n++) {
-		if (v->items[n].group == group) {
+		if (v->items[n].denial == DENIAL_EVERYDAY) {
+			put_short(out, STDOUT_FILENO, &v->items[n]);
+		}
+	}
+}
+
+static void put_text(struct buf *out, const struct overview *v)
+{
+	size_t number = 0;
+
+	for (size_t n = 0; n < v->n_items; n++) {
+		enum denial denial = v->items[n].denial;
+		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
 			buf_adds(out, number > 0 ? "\n" : "");
 			put_item(out, ++number, &v->items[n]);
 		}
 	}
-	return number;
-}
-
-/* Prints the attempts outside the plan first. Denials that are not violations follow: programs
- * ask for such things every day, but such a denial can also explain a failure. */
-static void put_text(struct buf *out, const struct overview *v)
-{
-	size_t number = put_group(out, v, GROUP_REFUSED, put_group(out, v, GROUP_DENIED, 0));
-
-	if (number == 0) {
+	if (number + count_denials(v, DENIAL_EVERYDAY) == 0) {
 		buf_adds(out, text_without_denials(v));
 	}
+	put_everyday(out, v, number);
 	if (v->unexplained > 0) {
 		buf_addf(out, "\n%" PRIu64 " more attempts are in the record and not shown here\n",
 		         v->unexplained);
@@ -119,50 +154,39 @@ int cmd_why(struct request *r)
 	return status != EXIT_FINE ? status : cli_record_doubt(r, &q);
 }
 
-/* Returns whether the summary shows the item. It does not show refused calls that programs
- * make every day; `why` shows them. A refused change of a protected file is shown, because a
- * program such as git fails after it. */
-static bool is_in_summary(const struct overview_item *i)
-{
-	return i->group == GROUP_DENIED ||
-	       (i->group == GROUP_REFUSED && i->why == REASON_PROTECTED);
-}
-
-static size_t count_summary(const struct overview *v)
-{
-	size_t count = 0;
-
-	for (size_t n = 0; n < v->n_items; n++) {
-		count += is_in_summary(&v->items[n]);
-	}
-	return count;
-}
-
 static void put_summary(struct buf *out, const struct overview *v)
 {
-	size_t different = count_summary(v);
+	size_t different = count_denials(v, DENIAL_VIOLATION) + count_denials(v, DENIAL_PLAIN);
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
-		const struct overview_item *i = &v->items[n];
-		if (!is_in_summary(i)) {
-			continue;
+		enum denial denial = v->items[n].denial;
+		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
+			put_short(out, STDERR_FILENO, &v->items[n]);
+			shown++;
 		}
-		buf_addf(out, "  %" PRIu64 " x ", i->count);
-		say_colour(out, STDERR_FILENO, SAY_RED, i->text);
-		if (i->reason[0] != '\0') {
-			buf_addf(out, " [%s]", i->reason);
-		}
-		buf_addf(out, "%s\n", i->let_through ? " NOT PREVENTED" : "");
-		if (i->remedy[0] != '\0') {
-			buf_addf(out, "      to allow: %s\n", i->remedy);
-		}
-		shown++;
 	}
 	if (shown < different) {
 		buf_addf(out, "  and %s%zu more\n", v->unexplained > 0 ? "more than " : "",
 		         different - shown);
 	}
+}
+
+/* Names the hidden files among the everyday refusals: nothing else was denied, so one of them may
+ * be why the program failed. */
+static bool put_hidden(struct buf *out, const struct overview *v)
+{
+	size_t shown = 0;
+
+	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
+		const struct overview_item *i = &v->items[n];
+		if (i->denial == DENIAL_EVERYDAY && i->why == REASON_NOT_GRANTED) {
+			buf_addf(out, "%s%s", shown > 0 ? ", " : "not allowed: ", i->text);
+			shown++;
+		}
+	}
+	buf_adds(out, shown > 0 ? "\n" : "");
+	return shown > 0;
 }
 
 bool cli_record_summary(const char *trace_path, const char *run_id)
@@ -180,15 +204,18 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 		return false;
 	}
 	if (run_file_open_path(&file, path, &err) != 0 ||
-	    overview_read(&v, file.fd, run_id, &err) != 0 || count_summary(&v) == 0) {
+	    overview_read(&v, file.fd, run_id, &err) != 0) {
 		return false;
 	}
 	buf_adds(&out, "skillsandbox: ");
-	say_colour(&out, STDERR_FILENO, SAY_YELLOW,
-	           overview_count(&v, GROUP_DENIED) > 0 ? "attempts outside the plan" : "denied");
-	buf_adds(&out, ":\n");
-	put_summary(&out, &v);
-	buf_addf(&out, "  explained by: skillsandbox why %.8s\n", run_id);
+	if (count_denials(&v, DENIAL_VIOLATION) + count_denials(&v, DENIAL_PLAIN) > 0) {
+		say_colour(&out, STDERR_FILENO, SAY_YELLOW, "denied");
+		buf_adds(&out, ":\n");
+		put_summary(&out, &v);
+	} else if (!put_hidden(&out, &v)) {
+		return false;
+	}
+	buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
 	(void)say_out(STDERR_FILENO, &out);
 	return true;
 }

@@ -157,6 +157,23 @@ int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error
 	                     : 0;
 }
 
+int egress_sleeper(const struct egress *e, size_t n)
+{
+	return e->on_demand && n < e->listeners.n ? e->listeners.fd[n] : -1;
+}
+
+void egress_wake(struct egress *e, struct trace *trace)
+{
+	struct ssb_error err = { 0 };
+
+	assert(e->on_demand && e->listeners.n > 0);
+	if (egress_start(e, e->table->plan, &err) != 0 || egress_ready(e, &err) != 0) {
+		listeners_close(&e->listeners);
+		trace_eventf(trace, EV_NETWORK_POLICY_REMOVED,
+		             "lookups of names are not recorded: %s", err.text);
+	}
+}
+
 int egress_ready(struct egress *e, struct ssb_error *err)
 {
 	auto_fd ready = steal_fd(&e->ready);

@@ -1,6 +1,7 @@
 /* listen.c - makes the routes and the listening sockets of the sandbox's network. */
 #include "egress/listen.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -198,10 +199,11 @@ static int make_learning(struct maker *m, struct ssb_error *err)
 
 int listeners_make(const struct egress_table *t, struct listeners *l, struct ssb_error *err)
 {
+	assert(t != NULL && l != NULL);
 	struct maker m = { .t = t, .l = l };
 
 	l->n = 0;
-	if (make_routes(t, err) != 0 || make_dns(&m, err) != 0) {
+	if ((t->plan->n_egress > 0 && make_routes(t, err) != 0) || make_dns(&m, err) != 0) {
 		return -1;
 	}
 	if (t->plan->learning != LEARNING_NOT) {

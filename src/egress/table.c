@@ -470,7 +470,7 @@ int egress_table_new(const struct ssb_plan *plan, struct egress_table **ret, str
 		return ssb_fail(err, SSB_E_NOMEM, 0, "egress", "out of memory");
 	}
 	t->plan = plan;
-	t->v6 = host_has_v6();
+	t->v6 = plan->n_egress > 0 && host_has_v6();
 	for (size_t i = 0; i < plan->n_egress; i++) {
 		if (rule_add(t, i, err) < 0) {
 			return -1;
@@ -549,6 +549,10 @@ bool egress_resolves_at(const struct egress_table *t, const struct address *a)
 
 	if ((!t->v6 && !address_is_v4(a)) ||
 	    (at < t->n_slots && egress_rule_for(t, &t->slots[at], 53, true) >= 0)) {
+		return false;
+	}
+	/* Without a rule the sandbox has no route to the resolver's own address. */
+	if (t->plan->n_egress == 0 && !guard_is_loopback(a)) {
 		return false;
 	}
 	return ARRAY_HAS(egress_resolver, EGRESS_RESOLVERS, N_RESOLVERS,

@@ -87,8 +87,8 @@ bool egress_is_literal(const struct egress_rule *rule); /* an address or a range
 /* Returns whether the address belongs to the table, whatever the port is. ret_name receives the
  * host that it stands for; "" for literals, and for addresses of a pool that have no name. */
 bool egress_knows(struct egress_table *t, const struct address *to, char ret_name[HOST_NAME_SIZE]);
-/* The addresses at which DNS queries are answered: the resolver's own addresses, and the usual
- * resolver addresses on loopback, except addresses that a rule has. */
+/* The addresses at which DNS queries are answered: the resolver's own addresses (if there is any
+ * rule), and the usual resolver addresses on loopback, except addresses that a rule has. */
 #define N_RESOLVERS 5
 extern const char *const EGRESS_RESOLVERS[N_RESOLVERS];
 bool egress_resolves_at(const struct egress_table *t, const struct address *a);

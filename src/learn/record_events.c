@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "learn/record_priv.h"
 #include "policy/path.h"
+#include "report/overview.h"
 
 static bool is_one_of(const char *s, const char *const *words, size_t n)
 {
@@ -120,18 +121,12 @@ static bool is_read(const struct line *l)
 	return mode != MODE_NONE ? mode == MODE_READ : op_reads(line_get_op(l));
 }
 
-/* Returns true if the skill looked for a file in its home that exists in the owner's home. Names
- * that begin with a dot are ignored: tools look for their own settings there, and work without
- * them. */
-static bool is_missed(const struct record_reading *r, const char *path)
+/* Returns true if the skill tried to use a file of the owner that is hidden. Settings are ignored:
+ * tools look for them and work without them. */
+static bool is_missed(const struct record_reading *r, const struct line *l, const char *path)
 {
-	auto_free char *value = as_value(r, path);
-
-	if (value == NULL || strncmp(value, "~/", 2) != 0 || value[2] == '.') {
-		return false;
-	}
-	mode_t there = on_host(r, value);
-	return there == S_IFREG || there == S_IFDIR;
+	return line_get_reason(l) == REASON_NOT_GRANTED &&
+	       !overview_is_settings(r->home != NULL ? r->home : "", path);
 }
 
 /* Returns true if every run of the skill may use the place without a grant. A root file system
@@ -143,7 +138,7 @@ static bool is_of_every_run(enum event_rule rule)
 
 static void take_one_path(struct record_reading *r, const struct line *l, const char *path)
 {
-	bool denied = line_true(l, "violation");
+	bool denied = line_true(l, "violation") || is_missed(r, l, path);
 	enum event_status status = line_get_status(l);
 	const struct shown_place *place = place_of(r, path);
 	bool write = !is_read(l);
@@ -156,8 +151,6 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		 * directory. The exception is writing a file that does not exist: nothing less
 		 * than the directory would help. */
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
-	} else if (status == STATUS_ABSENT && !write && is_missed(r, path) && place == NULL) {
-		add_path(r, l, path, false, false, true);
 	} else if (status != STATUS_DENIED && !is_of_every_run(line_get_rule(l)) && place != NULL &&
 	           !place->own) {
 		add_path(r, l, path, write, write && needs_dir(r, l, path), false);

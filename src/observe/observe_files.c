@@ -156,6 +156,14 @@ static enum op change_op(const struct seccomp_notif *n, const struct observed_ca
 	                                                                                : c->op;
 }
 
+/* Corrects the remedy of a call that would change a hidden file: it needs to write. */
+static void ask_to_write(const char *path, struct judgement *j)
+{
+	if (j->reason == REASON_NOT_GRANTED) {
+		snprintf(j->text, sizeof(j->text), "--write %s", path);
+	}
+}
+
 static void see_change(struct observer *o, const struct seccomp_notif *n,
                        const struct observed_call *c)
 {
@@ -174,6 +182,7 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	            !(l.at.known && observe_is_placeholder(o, l.at.path));
 	bool idle = made || observe_is_nowhere(&l) || (!c->makes && !l.at.exists);
 	observe_judge(o, n, &l.at, !idle, &l.says);
+	ask_to_write(l.at.path, &l.says);
 	if (!idle && c->special && makes_special(n, c)) {
 		observe_judge_special(o, &l.at, false, &l.says);
 	}
@@ -213,6 +222,9 @@ static void see_two(struct observer *o, const struct seccomp_notif *n,
 	bool changes = from.at.exists && (!exchange || to.at.exists);
 	bool takes = c->takes && changes;
 	observe_judge(o, n, &from.at, takes, &from.says);
+	if (c->takes) {
+		ask_to_write(from.at.path, &from.says);
+	}
 	observe_judge(o, n, &to.at, changes, &to.says);
 	/* If the plan allows only one of the paths, the event is about the path that it does not
 	 * allow. Readers assume that a line without a remedy is about its first path. */

@@ -238,11 +238,6 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
 	}
 }
 
-static bool is_in_home(const char *path)
-{
-	return observe_covers("/home", path) > 0 || observe_covers("/root", path) > 0;
-}
-
 /* Returns whether a store in the private home belongs to the run alone. This is so if the owner has
  * no such store, and the run made the store or the calling program is the one that keeps it. The
  * first `store` bytes of the path are the path of the store. */
@@ -290,10 +285,51 @@ static bool is_runtime(const struct observer *o, const char *path)
 	                 *dir != NULL && observe_covers(*dir, path) > 0);
 }
 
+/* Returns whether the path exists outside the sandbox, where the owner could read it. Only a place
+ * of which the sandbox does not show everything can hide a file. The names of a root file system
+ * that the owner chose are not those of the host. */
+static bool is_hidden(const struct observer *o, const char *path, enum zone zone)
+{
+	const struct ssb_plan *plan = o->setup.plan;
+	bool partial = zone == ZONE_PRIVATE || zone == ZONE_PARTIAL || zone == ZONE_OUTSIDE ||
+	               observe_covers("/dev", path) > 0;
+	/* The C library looks there for the number of processors, and has another way. */
+	bool counts = observe_covers("/sys/devices/system/cpu", path) > 0;
+	bool of_host = plan->rootfs.path == NULL || observe_covers(plan->home, path) > 0;
+
+	return partial && of_host && !counts && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+}
+
+/* Returns whether the path is in a home directory that is not the caller's. */
+static bool is_other_home(const char *path)
+{
+	static const char home[] = "/home/";
+	char dir[PATH_MAX];
+
+	if (strncmp(path, home, sizeof(home) - 1) != 0) {
+		return observe_covers("/root", path) > 0;
+	}
+	size_t n = sizeof(home) - 1;
+	n += strcspn(path + n, "/");
+	snprintf(dir, sizeof(dir), "%.*s", (int)n, path);
+	return faccessat(AT_FDCWD, dir, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void judge_outside(const struct observer *o, const char *path, struct judgement *j)
+{
+	if (is_project_mark(o->setup.plan, path)) {
+		return;
+	}
+	if (is_other_home(path)) {
+		refuse_path(j, REASON_OTHER_HOME, ENOENT, "--read", path);
+	} else if (classes_secret_name(path)) {
+		refuse_path(j, REASON_OUTSIDE_PLAN, ENOENT, "--read", path);
+	}
+}
+
 static void judge_missing(struct observer *o, const struct seccomp_notif *n, const char *path,
                           enum zone zone, struct judgement *j)
 {
-	const struct ssb_plan *plan = o->setup.plan;
 	bool own = zone == ZONE_READ || zone == ZONE_WRITE;
 
 	bool secret = !own && is_secret(o, n, path, zone);
@@ -306,9 +342,12 @@ static void judge_missing(struct observer *o, const struct seccomp_notif *n, con
 	} else if (!own && is_host_service(path)) {
 		refuse_path(j, REASON_HOST_SERVICE, ENOENT, "--read", path);
 		j->remedy = NULL;
-	} else if (zone == ZONE_OUTSIDE && !is_project_mark(plan, path)) {
-		refuse_path(j, is_in_home(path) ? REASON_OTHER_HOME : REASON_OUTSIDE_PLAN, ENOENT,
-		            "--read", path);
+	} else if (zone == ZONE_OUTSIDE) {
+		judge_outside(o, path, j);
+	}
+	if (j->allowed && is_hidden(o, path, zone)) {
+		refuse_path(j, REASON_NOT_GRANTED, ENOENT, "--read", path);
+		j->violation = false;
 	}
 }
 

@@ -360,8 +360,10 @@ static bool see_unix(struct observer *o, const struct seccomp_notif *n, enum op 
 	if (makes && !idle) {
 		observe_judge_special(o, &at, handed, &j);
 	} else if (!makes) {
-		/* Granting the path does not help: the skill still cannot use the socket. */
-		j.remedy = j.violation ? "sockets outside of the sandbox cannot be granted" : NULL;
+		/* A grant of its path would not open a socket. */
+		j.remedy = j.violation || j.reason == REASON_NOT_GRANTED
+		                   ? "sockets outside of the sandbox cannot be granted"
+		                   : NULL;
 		if (handed) {
 			observe_judge_own_socket(o, &at, &j);
 		}

@@ -152,11 +152,24 @@ static bool is_covered(const struct ssb_plan *p, const struct grant *g, const ch
 	return false;
 }
 
-/* Returns the path at which a grant shows the current directory; new; NULL: no grant includes
- * it. */
-static char *granted_cwd(const struct ssb_plan *p)
+/* Returns whether the directory has the same path in the sandbox: the host's system shows it, or
+ * something in it is granted. */
+static bool is_shown(const struct ssb_plan *p, const char *dir)
 {
-	auto_free char *cwd = p->n_grants > 0 ? getcwd(NULL, 0) : NULL;
+	bool shown = p->rootfs.path == NULL && view_is_system(dir);
+
+	for (size_t i = 0; i < p->n_grants && !shown; i++) {
+		const struct grant *g = &p->grants[i];
+		shown = strcmp(g->path, g->target) == 0 && path_beneath(g->path, dir) != NULL;
+	}
+	return shown;
+}
+
+/* Returns the path in the sandbox of the current directory; new; NULL: the sandbox does not show
+ * it. */
+static char *shown_cwd(const struct ssb_plan *p)
+{
+	auto_free char *cwd = getcwd(NULL, 0);
 	auto_fd fd = cwd != NULL ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct chain c;
 
@@ -178,7 +191,7 @@ static char *granted_cwd(const struct ssb_plan *p)
 		while (tail > cwd && *--tail != '/') {
 		}
 	}
-	return NULL;
+	return is_shown(p, cwd) ? steal_ptr(&cwd) : NULL;
 }
 
 /* Copies the approval, because the plan keeps nothing of the request. */
@@ -280,7 +293,8 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	settings_build(b);
 	withhold_finish(b);
 	if (b->manifest == NULL || skill_format_derived(b->plan->format)) {
-		b->plan->workdir = granted_cwd(b->plan);
+		b->plan->workdir = shown_cwd(b->plan);
+		b->plan->elsewhere = b->plan->workdir == NULL;
 	}
 	if (b->plan->workdir == NULL) {
 		b->plan->workdir = build_printf(b, "%s",

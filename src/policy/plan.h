@@ -235,10 +235,11 @@ struct ssb_plan {
 	struct string_list env;       /* "NAME=VALUE", including HOME, TMPDIR, PATH and LANG */
 	/* declared variables that are not in the caller's environment */
 	struct string_list env_missing;
-	size_t env_withheld;        /* how many of the caller's variables are not passed */
-	struct string_list argv;    /* the command that is executed, then its arguments */
-	char *workdir;              /* the directory in the sandbox where the command starts */
-	char *home;                 /* $HOME in the sandbox: a private tmpfs at this path */
+	size_t env_withheld;     /* how many of the caller's variables are not passed */
+	struct string_list argv; /* the command that is executed, then its arguments */
+	char *workdir;           /* the directory in the sandbox where the command starts */
+	bool elsewhere; /* that is not the caller's directory, which the sandbox does not show */
+	char *home;     /* $HOME in the sandbox: a private tmpfs at this path */
 	struct egress_rule *egress; /* granted rules */
 	size_t n_egress;
 	struct net_limits net;

@@ -78,6 +78,7 @@ const struct view_row VIEW[VIEW_ROWS] = {
 	HOST("/etc/java-21-openjdk"),
 	HOST("/etc/java-25-openjdk"),
 	HOST("/etc/ld.so.cache"),
+	HOST("/etc/locale.alias"),
 	HOST("/etc/localtime"),
 	HOST("/etc/maven/logging"),
 	HOST("/etc/maven/m2.conf"), /* not settings.xml, which may hold passwords */

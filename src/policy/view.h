@@ -59,7 +59,7 @@ struct view_row {
 };
 
 /* A directory comes before the rows beneath it. The rows with a zone come first. */
-#define VIEW_ROWS 65
+#define VIEW_ROWS 66
 extern const struct view_row VIEW[VIEW_ROWS];
 
 #define VIEW_ZONES 21 /* number of rows with a zone */

@@ -19,11 +19,6 @@ struct ssb_denials {
 	size_t n;
 };
 
-static bool is_denial(const struct overview_item *i)
-{
-	return i->group == GROUP_DENIED || i->group == GROUP_REFUSED;
-}
-
 /* Fills the list from d->view, which has violations before ordinary refusals. */
 static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 {
@@ -35,7 +30,7 @@ static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 	}
 	for (size_t n = 0; n < v->n_items; n++) {
 		const struct overview_item *i = &v->items[n];
-		if (is_denial(i)) {
+		if (i->denial != DENIAL_NOT) {
 			d->list[d->n++] = (struct ssb_denial){
 				.kind = i->kind,
 				.what = i->text,
@@ -44,7 +39,7 @@ static int fill_list(struct ssb_denials *d, struct ssb_error *err)
 				.remedy = i->remedy,
 				.program = i->program,
 				.count = i->count,
-				.violation = i->group == GROUP_DENIED,
+				.violation = i->denial == DENIAL_VIOLATION,
 				.prevented = !i->let_through,
 			};
 		}

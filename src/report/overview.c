@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "policy/path.h"
 
 #define MAX_ITEMS                                                                                  \
 	((size_t)MAX_VIEW_DENIED + (CLASS_COUNT + 1) * MAX_VIEW_CLASS +                            \
@@ -116,6 +117,33 @@ static void item_done(struct overview_item *i)
 	free(i->first);
 }
 
+bool overview_is_settings(const char *home, const char *path)
+{
+	static const char *const PLACES[] = { "/etc", "/sys", "/dev", "/run" };
+	const char *in_home = home[0] != '\0' ? path_beneath(path, home) : NULL;
+	bool found = in_home != NULL && in_home[0] == '.';
+
+	for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+		found = found || path_beneath(path, PLACES[i]) != NULL;
+	}
+	return found;
+}
+
+static enum denial judge_denial(const struct overview *v, const struct line *l,
+                                enum render_group group)
+{
+	enum reason reason = line_get_reason(l);
+	const char *path = line_text(l, "path");
+	bool hidden = reason == REASON_NOT_GRANTED && path != NULL;
+	bool matters =
+	        reason == REASON_PROTECTED || (hidden && !overview_is_settings(v->home, path));
+
+	return group == GROUP_DENIED    ? DENIAL_VIOLATION
+	       : group != GROUP_REFUSED ? DENIAL_NOT
+	       : matters                ? DENIAL_PLAIN
+	                                : DENIAL_EVERYDAY;
+}
+
 static bool fill_denied(struct overview_item *i, const struct line *l)
 {
 	enum event_status status = line_get_status(l);
@@ -208,8 +236,8 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 		                     .at = v->n_items,
 		                     .hash = hash,
 		                     .text = strdup(text.data) };
-	bool denied = group == GROUP_DENIED || group == GROUP_REFUSED;
-	if (i->text == NULL || (denied && !fill_denied(i, l))) {
+	i->denial = judge_denial(v, l, group);
+	if (i->text == NULL || (i->denial != DENIAL_NOT && !fill_denied(i, l))) {
 		item_done(i);
 		return NULL;
 	}
@@ -290,15 +318,18 @@ static void apply_totals(struct overview *v)
 	}
 }
 
-/* Orders items by their bin (denials first, connections before lookups), and within a bin as in
- * the record. */
+/* Orders items by severity, then connections before lookups, everyday refusals last, and otherwise
+ * as in the record. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_item *x = a;
 	const struct overview_item *y = b;
 
-	return x->bin != y->bin ? (x->bin > y->bin) - (x->bin < y->bin)
-	                        : (x->at > y->at) - (x->at < y->at);
+	if (x->bin != y->bin) {
+		return (x->bin > y->bin) - (x->bin < y->bin);
+	}
+	return x->denial != y->denial ? (x->denial > y->denial) - (x->denial < y->denial)
+	                              : (x->at > y->at) - (x->at < y->at);
 }
 
 static void take_event(struct overview *v, const struct line *l)

@@ -21,9 +21,20 @@ enum overview_bin {
 	BIN_COUNT,
 };
 
+/* How a report treats an item. Whatever is told about denials follows this, so all reports agree. */
+enum denial {
+	DENIAL_NOT, /* it was not denied */
+	DENIAL_VIOLATION,
+	DENIAL_PLAIN, /* no violation, but the program may have failed because of it */
+	/* Programs try this in normal use, and work without it: system calls for which libraries
+	 * have a substitute, settings that a program looks for. */
+	DENIAL_EVERYDAY,
+};
+
 /* All texts are already escaped; "" if nothing is known. */
 struct overview_item {
 	enum render_group group;
+	enum denial denial;
 	enum overview_bin bin;
 	size_t at; /* position in the record */
 	uint64_t hash;
@@ -89,6 +100,10 @@ struct overview {
  * overview_done() even after a failure. */
 int overview_read(struct overview *v, int fd, const char *id, struct ssb_error *err);
 void overview_done(struct overview *v);
+/* Returns whether programs look for such a file in normal use and work without it: settings of the
+ * machine, facts about it, and names in the home that begin with a dot. `home` is the skill's home;
+ * "" if it is unknown. */
+bool overview_is_settings(const char *home, const char *path);
 size_t overview_count(const struct overview *v,
                       enum render_group group); /* returns the number of different items */
 

@@ -130,7 +130,7 @@ static void put_network(struct buf *out, const struct line *l)
 	buf_adds(out, question                    ? "look up "
 	              : line_get_op(l) == OP_SEND ? "send to "
 	                                          : "connect to ");
-	render_text(out, to, "?");
+	render_text(out, to, question ? "a name that is not a host name" : "?");
 	if (!question && json_integer(line_get(l, "port"), 0) > 0) {
 		buf_addf(out, " port %" PRId64, json_integer(line_get(l, "port"), 0));
 	}
@@ -184,6 +184,31 @@ static void put_program(struct buf *out, const struct line *l, const struct json
 	put_words(out, l, json_next(&l->doc, word), " ");
 }
 
+/* Writes a refused system call. For a socket, the kind of the socket says more than the call. */
+static void put_call(struct buf *out, const struct line *l, const char *op)
+{
+	static const struct {
+		const char *family; /* the first argument */
+		const char *words;
+	} SOCKETS[] = {
+		{ "0x1", "make a unix socket" },
+		{ "0x10", "make a netlink socket" },
+		{ "0x11", "make a raw packet socket" },
+	};
+	const struct json_node *numbers = line_get(l, "arguments");
+	const struct json_node *first =
+	        json_is(numbers, JSON_ARRAY) ? json_first(&l->doc, numbers) : NULL;
+
+	for (size_t i = 0; line_get_op(l) == OP_SOCKET && i < ARRAY_LEN(SOCKETS); i++) {
+		if (same_text(first, SOCKETS[i].family, strlen(SOCKETS[i].family))) {
+			buf_adds(out, SOCKETS[i].words);
+			return;
+		}
+	}
+	buf_adds(out, "call ");
+	visible_text(out, op, false);
+}
+
 void render_what(struct buf *out, const struct line *l)
 {
 	const char *op = line_text(l, "op");
@@ -191,7 +216,7 @@ void render_what(struct buf *out, const struct line *l)
 	enum render_group group = find_kind(l)->group;
 
 	if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
-		visible_addf(out, "call %s", op);
+		put_call(out, l, op);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
 		put_program(out, l, args);
 	} else if (op != NULL && line_get(l, "path") != NULL) {

@@ -27,6 +27,8 @@ void why_json_item(struct json *j, const struct overview_item *i)
 	json_kstr(j, "error", i->error);
 	json_kstr(j, "remedy", i->remedy);
 	json_kstr(j, "first", i->first);
+	json_kbool(j, "violation", i->denial == DENIAL_VIOLATION);
+	json_kbool(j, "everyday", i->denial == DENIAL_EVERYDAY);
 	json_kbool(j, "prevented", !i->let_through);
 	json_close(j, '}');
 }
@@ -35,7 +37,7 @@ void why_json(struct json *j, const struct overview *v)
 {
 	json_open(j, '[');
 	for (size_t n = 0; n < v->n_items; n++) {
-		if (v->items[n].group == GROUP_DENIED) {
+		if (v->items[n].denial != DENIAL_NOT) {
 			why_json_item(j, &v->items[n]);
 		}
 	}

@@ -107,7 +107,7 @@ int layer_net(struct stage *s, struct ssb_error *err)
 	}
 	snprintf(s->reports[LAYER_NET].detail, sizeof(s->reports[LAYER_NET].detail),
 	         "network (%s), ipc, uts and cgroup namespaces",
-	         s->config->egress != NULL ? "loopback and the broker" : "loopback only");
+	         s->config->plan->n_egress > 0 ? "loopback and the broker" : "loopback only");
 	return 0;
 }
 

@@ -250,6 +250,13 @@ static int clone_with(struct run *r, struct ssb_error *err)
 	return r->pid < 0 ? clone_failed(errno, err) : 0;
 }
 
+/* Returns whether names that the skill looks up must be recorded although no host is granted. A
+ * skill without sockets cannot look up a name. */
+static bool names_lookups(const struct run *r)
+{
+	return r->config.observe && r->owner != NULL && r->plan->profile != PROFILE_STRICT;
+}
+
 int run_start(struct run *r, struct ssb_error *err)
 {
 	assert(!r->started && r->pidfd < 0);
@@ -265,7 +272,9 @@ int run_start(struct run *r, struct ssb_error *err)
 	}
 	r->exec_pipe = exec_pipe[0];
 	r->config.exec_fd = exec_pipe[1];
-	if (r->plan->n_egress > 0) {
+	r->config.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
+	r->egress.on_demand = r->plan->n_egress == 0;
+	if (r->plan->n_egress > 0 || names_lookups(r)) {
 		if (egress_table_new(r->plan, &r->egress.table, err) != 0) {
 			return -1;
 		}
@@ -279,7 +288,6 @@ int run_start(struct run *r, struct ssb_error *err)
 	/* The child sends the number of its notification fd. With SO_PASSCRED the kernel adds the
 	 * sender's pid in the supervisor's pid namespace. */
 	(void)setsockopt(r->ctl, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
-	r->config.observe = r->plan->audit != AUDIT_OFF && !r->without_namespaces;
 	r->config.pty = tty;
 	r->config.governed = r->govern != NULL;
 	if ((!tty && make_pipes(r, err) != 0) || make_sources(r, err) != 0) {

@@ -37,7 +37,8 @@ enum {
 	AT_OBSERVER,
 	AT_GOVERN,
 	AT_MAKER,
-	AT_PUMPS,
+	AT_LOOKUP, /* two of them */
+	AT_PUMPS = AT_LOOKUP + 2,
 	AT_COUNT = AT_PUMPS + 3
 };
 
@@ -117,7 +118,7 @@ static int send_go(struct run *r, struct ssb_error *err)
 }
 
 /* Takes the sockets of the sandbox's network for the broker. They arrive in several messages; after
- * the last one the broker is started. */
+ * the last one the broker is started, unless it has to wait for a lookup. */
 static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *fds)
 {
 	struct listeners *l = &r->egress.listeners;
@@ -129,7 +130,7 @@ static void take_listeners(struct run *r, const struct msg *m, struct msg_fds *f
 		l->kind[l->n] = m->listeners.kinds[i];
 		l->fd[l->n++] = steal_fd(&fds->v[i]);
 	}
-	if (m->listeners.last &&
+	if (m->listeners.last && !r->egress.on_demand &&
 	    (egress_start(&r->egress, r->plan, &r->failure) != 0 || send_go(r, &r->failure) != 0)) {
 		run_kill(r);
 	}
@@ -437,6 +438,8 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 		[AT_OBSERVER] = { .fd = observer_fd(r->observer), .events = POLLIN },
 		[AT_GOVERN] = governed_wants(r->govern),
 		[AT_MAKER] = { .fd = maker_fd(r), .events = POLLIN },
+		[AT_LOOKUP] = { .fd = egress_sleeper(&r->egress, 0), .events = POLLIN },
+		[AT_LOOKUP + 1] = { .fd = egress_sleeper(&r->egress, 1), .events = POLLIN },
 	};
 
 	wait_for_news(r, pumps, *kill_at, p);
@@ -458,6 +461,9 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 		if (r->ctl >= 0) {
 			(void)poll(&p[AT_CTL], 1, 0);
 		}
+	}
+	if ((p[AT_LOOKUP].revents | p[AT_LOOKUP + 1].revents) != 0) {
+		egress_wake(&r->egress, r->trace);
 	}
 	if (p[AT_EGRESS].revents != 0) {
 		egress_hear(&r->egress, r->trace);
@@ -496,7 +502,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 
 	/* The time limit also covers the delivery of the output. */
 	r->deadline = clock_ms() + r->request->max_seconds * 1000 + GRACE_MS;
-	if (r->config.egress == NULL || r->without_namespaces) {
+	if (r->config.egress == NULL || r->egress.on_demand || r->without_namespaces) {
 		if (send_go(r, err) != 0) {
 			return -1;
 		}

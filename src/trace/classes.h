@@ -90,6 +90,9 @@ struct class_verdict classes_of(const struct event *e, const char *home);
 bool classes_names_reason(enum reason reason);
 /* Returns whether the path is a file that the owner's shell runs when it starts. */
 bool classes_startup_file(const char *home, const char *path);
+/* Returns whether a name in the path is one under which keys or passwords are kept, in any
+ * directory. */
+bool classes_secret_name(const char *path);
 /* Returns whether the path is in the store that this program of the host keeps for itself, such as
  * ~/.gnupg for gpg. */
 bool classes_own_store(const char *home, const char *program, const char *path);

@@ -104,6 +104,12 @@ struct rule {
 	"~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.profile "       \
 	"~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.config/fish"
 
+/* Names of files and directories with keys or passwords, wherever they are. */
+#define KEY_NAMES "//.ssh //.gnupg"
+#define SECRET_NAMES                                                                               \
+	"//.aws //.azure //.kube //.docker //.netrc //.git-credentials //.env //.npmrc "           \
+	"//.config/gcloud //.config/gh"
+
 #define GPG "gpg gpg-agent gpgsm gpgconf gpg-connect-agent dirmngr keyboxd scdaemon"
 #define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
 
@@ -183,11 +189,10 @@ static const struct rule RULES[] = {
 	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE) },
 	{ CLASS_CREDENTIAL_HARVESTING, "T1552.004", FILES,
 	  .reasons = ANY_REASON(REASON_OTHER_HOME, REASON_OUTSIDE_PLAN), .access = READING,
-	  .paths = "//.ssh //.gnupg" },
+	  .paths = KEY_NAMES },
 	{ CLASS_CREDENTIAL_HARVESTING, "T1552.001", FILES,
 	  .reasons = ANY_REASON(REASON_OTHER_HOME, REASON_OUTSIDE_PLAN), .access = READING,
-	  .paths = "//.aws //.azure //.kube //.docker //.netrc //.git-credentials //.env //.npmrc "
-	           "//.config/gcloud //.config/gh" },
+	  .paths = SECRET_NAMES },
 
 	{ CLASS_SANDBOX_EVASION, "T1611", FILES, .reasons = ANY_REASON(REASON_HOST_SERVICE) },
 	{ CLASS_SANDBOX_EVASION, "T1562", FILES, .access = WRITING, .paths = "/proc /sys" },
@@ -375,6 +380,13 @@ bool classes_startup_file(const char *home, const char *path)
 	struct path p = path_of((struct bytes){ path, strlen(path) }, home);
 
 	return in_places(&p, STARTUP_FILES);
+}
+
+bool classes_secret_name(const char *path)
+{
+	struct path p = path_of((struct bytes){ path, strlen(path) }, NULL);
+
+	return in_places(&p, KEY_NAMES " " SECRET_NAMES);
 }
 
 static bool is_writing(const struct event *e)

@@ -533,7 +533,7 @@ def test_nothing_hides_what_was_denied(ssb):
             attempt('/tmp/%d' % i, os.O_CREAT | os.O_WRONLY)
         attempt(os.environ['HOME'] + '/.ssh/id_rsa')
         for i in range(int(os.environ['MORE'])):
-            attempt('/srv/%d' % i)
+            attempt('/srv/.ssh/%d' % i)
     """
     r = ssb.inside(code, flags=["--env", "MORE=0"])
     assert "1 x read" in r.errors and ".ssh/id_rsa [credential_store]" in r.errors

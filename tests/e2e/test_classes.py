@@ -140,7 +140,7 @@ ATTACKS = {
     "the owner's key": ("os.mkdir(HOME + '/.ssh'); attempt(open, HOME + '/.ssh/none')\n"
                         "attempt(open, HOME + '/.ssh/id_ed25519')",
                         {"credential_harvesting": ("critical", ["T1552.004"], True)}),
-    "a foreign file": ("attempt(open, '/srv/data/list.csv')",
+    "a foreign file": ("attempt(open, '/root/list.csv')",
                        {"unauthorized_file_access": ("high", ["T1005"], True)}),
     "key and address": (
         "attempt(open, HOME + '/.aws/credentials')\n"

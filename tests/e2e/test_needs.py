@@ -42,10 +42,18 @@ def patch(directory, text):
     assert r.returncode == 0, (r, text)
 
 
-def test_check_knows_that_it_does_not_know_a_host(ssb):
-    """If no host is declared, the record has no host names, so check says that its answer is
-    incomplete."""
+def test_check_names_a_host_although_none_is_declared(ssb):
     skill = ssb.skill("import socket\ntry: socket.gethostbyname('a.example')\nexcept OSError: pass")
+    ssb.run(skill).ok()
+    r = ssb.ssb("check", skill, "--against", "last")
+    assert r.code == 1 and "connect to a.example" in r.text, r
+
+
+def test_check_knows_that_it_does_not_know_a_host(ssb):
+    """Without a host, only the resolvers of 127.0.0.0/8 answer. If a skill asks another one, the
+    record has no name, so check says that its answer is incomplete."""
+    skill = ssb.skill("import socket\ns = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+                      "try: s.sendto(b'?' * 20, ('::1', 53))\nexcept OSError: pass")
     ssb.run(skill).ok()
     r = ssb.ssb("check", skill, "--against", "last").ok()
     assert "asked for a host although" in r.errors

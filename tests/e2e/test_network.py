@@ -72,7 +72,7 @@ def test_outside_addresses_are_refused_at_once(ssb):
 
 ASK = {
     "libc": "socket.getaddrinfo('secret-data.collector.example', 443)",
-    "one datagram": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('127.0.0.53', 53))",
+    "one datagram": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?' * 20, ('::1', 53))",
     "over TCP": "socket.create_connection(('::1', 53), 5)",
 }
 
@@ -91,7 +91,8 @@ def test_names_do_not_resolve(ssb, how):
     assert time.monotonic() - start < 5
     """
     r = ssb.inside(code).ok()
-    assert r.text.strip() == "denied" and "look up a name [not_declared]" in r.errors, r
+    name = "secret-data.collector.example" if how == "libc" else "a name"
+    assert r.text.strip() == "denied" and f"look up {name} [not_declared]" in r.errors, r
     trace = ssb.last_trace()
     asked = [e for e in trace["events"] if e["kind"] == "network_egress_blocked"]
     assert {e["data"]["reason"] for e in asked} == {"not_declared"}, asked

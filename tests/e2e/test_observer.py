@@ -52,6 +52,11 @@ def blocked(path, op, reason, **more):
     return seen("file_blocked", op, "denied", path, True, reason=reason, **more)
 
 
+def hidden(path, op="open", **more):
+    """The path exists outside the sandbox, but is not granted: a denial and no violation."""
+    return seen("file_blocked", op, "denied", path, reason="not_granted", error="ENOENT", **more)
+
+
 def changed(path, op, status="asked", **more):
     return seen("file_write", op, status, path, **more)
 
@@ -84,11 +89,21 @@ CASES = {
     "shadow": ("attempt(os.open, '/etc/shadow', os.O_RDONLY)",
                [blocked("/etc/shadow", "open", "credential_store")]),
     "another home": ("attempt(os.open, '/home/somebody/notes', os.O_RDONLY)",
-                     [blocked("/home/somebody/notes", "open", "other_home")]),
+                     [read("/home/somebody/notes", "absent")]),
     "a place of the host": ("attempt(os.open, '/srv/data/x', os.O_RDONLY)",
-                            [blocked("/srv/data/x", "open", "outside_plan")]),
-    "a probe in /etc": ("attempt(os.open, '/etc/inputrc', os.O_RDONLY)",
-                        [read("/etc/inputrc", "absent")]),
+                            [read("/srv/data/x", "absent")]),
+    "a secret in a place of the host": (
+        "attempt(os.open, '/srv/data/.env', os.O_RDONLY)",
+        [blocked("/srv/data/.env", "open", "outside_plan")]),
+    "a hidden directory of the host": ("attempt(os.open, '/srv', os.O_RDONLY)",
+                                       [hidden("/srv", mode="read")]),
+    "a hidden name of the host": ("attempt(os.unlink, '/var/lib/dpkg/status')",
+                                  [hidden("/var/lib/dpkg/status", "unlink",
+                                          remedy="--write /var/lib/dpkg")]),
+    "a probe in /etc": ("attempt(os.open, '/etc/ssb-none', os.O_RDONLY)",
+                        [read("/etc/ssb-none", "absent")]),
+    "settings in /etc": ("attempt(os.open, '/etc/login.defs', os.O_RDONLY)",
+                         [hidden("/etc/login.defs", mode="read")]),
     "create in a write grant": (
         "attempt(os.open, W + '/new', os.O_CREAT | os.O_WRONLY)", [wrote("W/new", "create")]),
     "append": ("attempt(os.open, W + '/old', os.O_WRONLY | os.O_APPEND)",
@@ -125,12 +140,12 @@ CASES = {
                                    # the remedy is not --write /srv, because the home is beneath it
                                    [blocked("W/old", "link", "outside_plan", path2="/srv/twin",
                                             remedy="--write /srv/twin")]),
-    "rename into the system": ("attempt(os.rename, '/tmp/x', '/opt/x');"
-                               "open('/tmp/x', 'w').close();"
-                               "attempt(os.rename, '/tmp/x', '/opt/x')",
-                               [changed("/tmp/x", "rename", "absent", path2="/opt/x"),
-                                wrote("/tmp/x", "create"),
-                                blocked("/tmp/x", "rename", "outside_plan", path2="/opt/x",
+    "rename into the system": ("attempt(os.rename, '/tmp/ssb-x', '/opt/x');"
+                               "open('/tmp/ssb-x', 'w').close();"
+                               "attempt(os.rename, '/tmp/ssb-x', '/opt/x')",
+                               [changed("/tmp/ssb-x", "rename", "absent", path2="/opt/x"),
+                                wrote("/tmp/ssb-x", "create"),
+                                blocked("/tmp/ssb-x", "rename", "outside_plan", path2="/opt/x",
                                         remedy="--write /opt")]),
     "hard link": ("attempt(os.link, W + '/old', W + '/twin')",
                   [changed("W/old", "link", path2="W/twin")]),
@@ -248,16 +263,17 @@ CASES = {
         "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection("
         "s.getsockname()); c.sendall(b'x')", []),
     "a socket of the host": (
-        "s = socket.socket(socket.AF_UNIX); attempt(s.connect, '/home/x/agent.sock')",
-        [seen("file_blocked", "connect", "denied", "/home/x/agent.sock", True,
-              reason="other_home", protocol="unix")], ["--unix-sockets"]),
+        "s = socket.socket(socket.AF_UNIX); attempt(s.connect, '/srv/.ssh/agent.sock')",
+        [seen("file_blocked", "connect", "denied", "/srv/.ssh/agent.sock", True,
+              reason="outside_plan", protocol="unix",
+              remedy="sockets outside of the sandbox cannot be granted")], ["--unix-sockets"]),
     "a unix address longer than there are": (
         "long = struct.pack('H', socket.AF_UNIX) + b'/' + b'x' * 125\n"
         "s = socket.socket(); d = socket.socket(type=socket.SOCK_DGRAM)\n"
         "for n in range(109, 129):\n"
         "    assert libc.connect(s.fileno(), long, n) == -1\n"
         "    assert libc.sendto(d.fileno(), b'x', 1, 0, long, n) == -1",
-        [seen("file_blocked", op, "denied", "/" + "x" * n, True, reason="outside_plan")
+        [seen("file_read", op, "absent", "/" + "x" * n)
          for n in (106, 107) for op in ("connect", "send")]),
     "mount": ("libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)", [call("mount", error="EPERM")]),
     "unshare": ("libc.unshare(0x10000000)", [call("unshare", reason="profile")]),

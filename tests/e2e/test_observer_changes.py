@@ -109,12 +109,12 @@ CASES = {
         "assert attempt(os.setxattr, fd, ACL, READERS) == 30\n"
         "assert attempt(os.removexattr, R + '/file', NOTE) == 30\n"
         "assert attempt(os.setxattr, HOME + '/.ssh/id_ed25519', NOTE, b'x') == 2\n"
-        "assert attempt(os.setxattr, '/srv/data/x', NOTE, b'x') == 2",
+        "assert attempt(os.setxattr, '/srv/.ssh/x', NOTE, b'x') == 2",
         [read("R/file"), held("R/file"), held("W/.envrc", reason="protected"),
          held("/usr/bin/env"), held("R/file", name="system.posix_acl_access"),
          held("R/file", "removexattr"),
          blocked("HOME/.ssh/id_ed25519", "setxattr", "credential_store", attribute="user.note"),
-         blocked("/srv/data/x", "setxattr", "outside_plan", attribute="user.note")]),
+         blocked("/srv/.ssh/x", "setxattr", "outside_plan", attribute="user.note")]),
     "a name that is no attribute's": (
         "assert attempt(os.setxattr, W + '/old', 'user.\\udcff\\n', b'x') is None\n"
         "assert attempt(os.setxattr, W + '/old', 'user.' + 'x' * 251, b'x') == 34\n"
