@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/name.h"
 #include "base/own.h"
+#include "base/shell_quote.h"
 #include "cli/cli.h"
 #include "cli/cli_record.h"
 #include "cli/line.h"
@@ -287,14 +288,36 @@ static void say_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
-/* Says that the command starts elsewhere than where it was called. A person reads it before the
- * run; for others it matters only if the run fails. */
+/* Returns the first argument that names a file relative to the current directory, or NULL. */
+static const char *find_named_file(const struct ssb_plan *plan)
+{
+	const char *found = NULL;
+
+	for (size_t i = 1; i < plan->argv.n && found == NULL; i++) {
+		const char *word = plan->argv.v[i];
+		bool relative = word[0] != '/' && word[0] != '-' && word[0] != '\0';
+		found = relative && access(word, R_OK) == 0 ? word : NULL;
+	}
+	return found;
+}
+
+/* Says that the command does not start in the current directory: to a person before the run, and to
+ * everybody after a failure if an argument names a file there. */
 static void say_workdir(const struct request *r, const struct ssb_plan *plan, bool failed)
 {
-	if (plan->elsewhere && !request_has(r, FLAG_QUIET) && failed == !isatty(STDERR_FILENO)) {
-		say_notef("the current directory is not in the sandbox, so the command %s in %s; "
-		          "to show it: --read .",
-		          failed ? "started" : "starts", plan->workdir);
+	bool quiet = !plan->elsewhere || request_has(r, FLAG_QUIET);
+	const char *file = quiet || !failed ? NULL : find_named_file(plan);
+
+	if (file != NULL) {
+		auto_buf word = BUF(SAY_MAX);
+		shell_quote(&word, file);
+		say_notef("the current directory is not in the sandbox, so the program did not "
+		          "find %s; to let it read the file: --read %s",
+		          word.data, word.data);
+	} else if (!quiet && !failed && isatty(STDERR_FILENO)) {
+		say_notef("the current directory is not in the sandbox, so the command starts in "
+		          "%s; to show it: --read .",
+		          plan->workdir);
 	}
 }
 

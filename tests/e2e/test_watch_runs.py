@@ -74,7 +74,7 @@ def test_run_watch_on_a_raw_terminal(ssb):
 def test_summary_after_violations(ssb):
     argv = ["--net", "example.com", "--", "/usr/bin/python3", "-c", ASK]
     r = ssb.run(*argv).ok()
-    assert "attempts outside the plan" in r.errors, repr(r)
+    assert "skillsandbox: denied:" in r.errors, repr(r)
     assert re.search(r"^  \d+ x look up evil\.example\.org \[not_declared\]$", r.errors, re.M)
     assert "to allow: --net evil.example.org" in r.errors
     run_id = re.search(r"skillsandbox why ([0-9a-f]{8})", r.errors).group(1)

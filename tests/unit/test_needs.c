@@ -101,13 +101,17 @@ static const struct {
 	  "write /srv/in/a, write /srv/in/b" },
 	{ EVENT("file_read", READ "\"asked\",\"path\":\"@/notes/deep/a\",\"rule\":\"--read\""),
 	  "read ~/notes/deep/a" },
-	/* names that are missing in the sandbox's private home; in the owner's home they exist, do
-	 * not exist, or are files that tools usually look for */
-	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/notes\",\"rule\":\"private\""),
+	/* names that the sandbox hides: files of the owner, and settings for which tools look */
+	{ EVENT("file_blocked", READ "\"denied\",\"path\":\"@/notes\",\"reason\":\"not_granted\""),
 	  "no read ~/notes" },
+	{ EVENT("file_blocked", READ "\"denied\",\"path\":\"/srv/x\",\"reason\":\"not_granted\""),
+	  "no read /srv/x" },
 	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/missing\",\"rule\":\"private\""), "" },
-	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/.config\",\"rule\":\"private\""), "" },
-	{ EVENT("file_read", READ "\"absent\",\"path\":\"@/link\",\"rule\":\"private\""), "" },
+	{ EVENT("file_blocked",
+	        READ "\"denied\",\"path\":\"@/.config\",\"reason\":\"not_granted\""),
+	  "" },
+	{ EVENT("file_blocked", READ "\"denied\",\"path\":\"/etc/x\",\"reason\":\"not_granted\""),
+	  "" },
 	/* refused */
 	{ DENIED("file_blocked",
 	         READ "\"denied\",\"path\":\"/srv/u/k\",\"reason\":\"credential_store\""),
