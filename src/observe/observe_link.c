@@ -145,7 +145,8 @@ bool observe_link_follow(const struct observer *o, struct path_way *w)
 		return false;
 	}
 	observe_path_copy(w->link_rest, rest);
-	if (!observe_path_join(w->path, strcmp(to, "/") == 0 ? "" : to, rest)) {
+	/* "/" and "x" are joined as "" and "x", but the root itself must stay "/". */
+	if (!observe_path_join(w->path, strcmp(to, "/") == 0 && rest[0] != '\0' ? "" : to, rest)) {
 		return false;
 	}
 	memcpy(w->link, link, n + 1);

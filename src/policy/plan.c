@@ -153,12 +153,12 @@ static bool is_covered(const struct ssb_plan *p, const struct grant *g, const ch
 }
 
 /* Returns whether the directory has the same path in the sandbox: the host's system shows it, or
- * something in it is granted. */
+ * something in it is granted. The root, where services start, does not count. */
 static bool is_shown(const struct ssb_plan *p, const char *dir)
 {
 	bool shown = p->rootfs.path == NULL && view_is_system(dir);
 
-	for (size_t i = 0; i < p->n_grants && !shown; i++) {
+	for (size_t i = 0; dir[1] != '\0' && i < p->n_grants && !shown; i++) {
 		const struct grant *g = &p->grants[i];
 		shown = strcmp(g->path, g->target) == 0 && path_beneath(g->path, dir) != NULL;
 	}

@@ -128,6 +128,11 @@ CASES = {
         "execveat = 322 if os.uname().machine == 'x86_64' else 281\n"
         "argv = (ctypes.c_char_p * 2)(b'x', None)\n"
         f"libc.syscall(execveat, {CWD}, b'/usr/bin/true', argv, None, 0x10000)", []),
+    "the root by a link of /proc": (
+        "os.chdir('/')\n"
+        "for path in '/proc/self/cwd', '/proc/self/root', '/proc/thread-self/cwd/':\n"
+        "    assert attempt(os.open, path, os.O_RDONLY) not in (2, 13)",
+        [read("/", raw="/proc/self/cwd")]),  # the others are repeats of it
     "back from the first process": (
         "for path in ('/proc/1/../self/root/etc/shadow', '/proc/1/task/../../../etc/gshadow',\n"
         "             '/proc/1/nothing/../status', '/proc/1/../../tmp/ssb-x'):\n"

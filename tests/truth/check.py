@@ -19,7 +19,7 @@ import records  # noqa: E402
 ASIDE = {"run", "layers", "skill_started", "skill_completed", "env_var_access", "exit_code", "end",
          "signature"}
 # Any attempt to access these is a violation, whichever path leads to them.
-SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.OUT + b"/secret",
+SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id",
            b"/proc/1/environ", b"/proc/1/mem", b"/proc/1/root/etc/shadow", b"/proc/1/fd/3",
            b"/proc/1/task/1/environ", b"/dev/mem", b"/run/docker.sock",
            *(world.HOME + b"/" + d for d in world.DECOYS))
@@ -27,8 +27,10 @@ SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id", world.O
 # would execute or use.
 HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
 WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
-PARTIAL = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/etc", b"/var", b"/run", b"/sys",
-           b"/opt", world.R)
+WHOLE = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/proc", world.R, world.W, b"/mnt/board")
+PARTIAL = (b"/etc", b"/var", b"/run", b"/sys", b"/opt")
+SECRET_NAMES = {b".ssh", b".gnupg", b".aws", b".azure", b".kube", b".docker", b".netrc",
+                b".git-credentials", b".env", b".npmrc"}
 
 
 def inside(path, places):
@@ -55,7 +57,29 @@ def is_violation(path, write, exists):
         return True
     if inside(path, (b"/etc/shadow", b"/run/docker.sock")):
         return True
-    return not exists and not inside(path, PARTIAL)
+    return not exists and not inside(path, PARTIAL + WHOLE) and (
+        is_other_home(path) or not SECRET_NAMES.isdisjoint(path.split(b"/")))
+
+
+def is_other_home(path):
+    names = path.split(b"/")
+    return inside(path, (b"/root",)) or (
+        len(names) > 2 and names[1] == b"home" and os.path.lexists(b"/".join(names[:3])))
+
+
+def is_hidden(path, uid):
+    """True if the sandbox hides a file that exists outside, where the caller may read it."""
+    if path in (None, b"") or not path.startswith(b"/") or inside(path, WHOLE + (
+            b"/sys/devices/system/cpu",)):
+        return False
+    real = os.path.realpath(path)
+    try:
+        modes = [os.stat(real[:i] or b"/") for i, c in enumerate(real + b"/") if c == ord("/")]
+    except OSError:
+        return False
+    bits = [(6 if m.st_uid == uid else 3 if m.st_gid == uid else 0, m.st_mode) for m in modes]
+    return uid == 0 or (all(mode >> shift & 1 for shift, mode in bits[:-1]) and
+                        bits[-1][1] >> bits[-1][0] & 4 != 0)
 
 
 class Expected:
@@ -167,7 +191,10 @@ class Look:
         e.violation = self.violates(first, write) or self.stays(write) or \
             (self.second is not None and self.violates(self.second, not absent))
         e.status = "denied" if e.violation else "absent" if absent else "asked"
-        if e.violation:
+        idle = call.family != "fd" and not write and not first.exists
+        if not e.violation and idle and is_hidden(first.path, world.UID[self.actor.caller]):
+            e.status = "denied"
+        if e.status == "denied":
             e.kind, e.error = "file_blocked", -ret
         if call.family != "fd":
             e.raw = step.path

@@ -201,11 +201,13 @@ class ProcessWorker(Worker):
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
             said = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return []   # without denials, the caller gets the skill's own error
-        # While the run goes on, the record has only the first of equal denials, and its time may be
-        # before this call. So a denial whose path or host is in the message counts, too.
+            return []   # the caller gets the skill's own error
+        # A repeated denial is recorded only at the end of the run, so its time may be too early: a
+        # denial whose path or host is in the message counts, too. What most programs try and work
+        # without explains an error only if the message names it.
         return [d for d in said if isinstance(d, dict) and
-                (_seconds(d.get("first")) >= since or _about(d) in message)]
+                (_about(d) in message or
+                 (_seconds(d.get("first")) >= since and not d.get("everyday")))]
 
 
 class PlannedWorker(ProcessWorker):
