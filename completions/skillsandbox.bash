@@ -8,7 +8,7 @@ _skillsandbox()
 	COMPREPLY=()
 
 	local commands='run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help'
-	local grants='--read --write --net --allow-private --env --memory --timeout --cpu-shares
+	local grants='--read --write --project --project-read --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
 	local files='--rootfs --image'

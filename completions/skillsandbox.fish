@@ -87,6 +87,8 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from list prune' -f
 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans learn" -s r -l read -r -F -d 'Let the skill read a path'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -s w -l write -r -F -d 'Let the skill read and write a path'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l project -d 'Let the skill read and write the current directory'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l project-read -d 'Let the skill read the current directory'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans learn" -l net -x -a '(__fish_print_hostnames)' -d 'Let the skill connect to a host'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l allow-private -x -a '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.1/32 fd00::/8' -d 'Let granted hosts have addresses in a private range'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $plans" -l env -x -a '(set -nx)' -d 'Pass a variable on, or set it'

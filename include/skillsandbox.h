@@ -92,6 +92,10 @@ enum ssb_option {
 	SSB_OPT_WITHHOLD,
 	/* directory with a root file system, which is shown instead of the host's */
 	SSB_OPT_ROOTFS,
+	/* the directory of a project, which the skill may read and write, or only read; "." is the
+	 * current directory. Not a home directory or one around it */
+	SSB_OPT_PROJECT,
+	SSB_OPT_PROJECT_READ,
 };
 
 struct ssb_options;

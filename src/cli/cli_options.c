@@ -72,7 +72,8 @@ static int parse_long(const struct option_parse *p, char ***at, struct ssb_error
 		return p->handler(p->ctx, row, row->value, err);
 	}
 	if (value == NULL) {
-		value = next_word(at);
+		/* "[=VALUE]": the value is optional, so the next word is not it. */
+		value = row->arg[0] == '[' ? row->value : next_word(at);
 	}
 	if (value == NULL) {
 		return fail_no_value(row, err);

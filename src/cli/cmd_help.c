@@ -64,7 +64,8 @@ int cmd_help_command(const struct command *c)
 		}
 		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", row->letter != 0 ? '-' : ' ',
 		         row->letter != 0 ? row->letter : ' ', row->letter != 0 ? ", " : "  ",
-		         row->name, row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
+		         row->name, row->arg != NULL && row->arg[0] != '[' ? " " : "",
+		         row->arg != NULL ? row->arg : "");
 		buf_addf(&out, "  %-27s %s\n", left, row->help);
 	}
 	return say_out(STDOUT_FILENO, &out);

@@ -80,7 +80,7 @@ static void put_short(struct buf *out, int fd, const struct overview_item *i)
 	}
 }
 
-static size_t count_denials(const struct overview *v, enum denial denial)
+static size_t count_denials(const struct overview *v, enum denial_kind denial)
 {
 	size_t n = 0;
 
@@ -113,7 +113,7 @@ static void put_text(struct buf *out, const struct overview *v)
 	size_t number = 0;
 
 	for (size_t n = 0; n < v->n_items; n++) {
-		enum denial denial = v->items[n].denial;
+		enum denial_kind denial = v->items[n].denial;
 		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
 			buf_adds(out, number > 0 ? "\n" : "");
 			put_item(out, ++number, &v->items[n]);
@@ -160,7 +160,7 @@ static void put_summary(struct buf *out, const struct overview *v)
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
-		enum denial denial = v->items[n].denial;
+		enum denial_kind denial = v->items[n].denial;
 		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
 			put_short(out, STDERR_FILENO, &v->items[n]);
 			shown++;

@@ -72,9 +72,9 @@ int request_parse(struct request *r, const struct command *c, char **argv, struc
 	if (cli_options_parse(&parse, argv, &r->operands, err) != 0) {
 		return -1;
 	}
-	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0 && isatty(STDOUT_FILENO) == 1) {
-		/* A person at a terminal expects the interpreter that the shell would find, unless
-		 * the policy file says otherwise. */
+	if (c->owner && (r->given >> SSB_OPT_TOOLCHAIN & 1) == 0) {
+		/* The interpreter is the one that the shell would find, unless the policy file says
+		 * otherwise: the same one at a terminal, in a pipe and under an agent. */
 		return ssb_options_set(r->options, SSB_OPT_TOOLCHAIN, "default", err);
 	}
 	return 0;

@@ -160,7 +160,8 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 	int error = kill_it ? 0 : (int)(verdict & SECCOMP_RET_DATA);
 	/* A program works without such a call, and a wider profile is too much for it. */
 	bool everyday = !kill_it && is_everyday(&n->data, error);
-	if (everyday && (remedy == CALL_REMEDY_PERMISSIVE || remedy == CALL_REMEDY_PERMISSIVE_UNIX)) {
+	if (everyday &&
+	    (remedy == CALL_REMEDY_PERMISSIVE || remedy == CALL_REMEDY_PERMISSIVE_UNIX)) {
 		remedy = CALL_REMEDY_NONE;
 	}
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,

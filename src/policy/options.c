@@ -60,6 +60,8 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_AUDIT] = "--audit",
 	[SSB_OPT_WITHHOLD] = "--without",
 	[SSB_OPT_ROOTFS] = "--rootfs",
+	[SSB_OPT_PROJECT] = "--project",
+	[SSB_OPT_PROJECT_READ] = "--project-read",
 };
 
 const char *options_flag(enum ssb_option what)
@@ -90,10 +92,9 @@ static const size_t LISTS[] = {
 	offsetof(struct ssb_options, withhold), offsetof(struct ssb_options, allow_private),
 };
 static const size_t TEXTS[] = {
-	offsetof(struct ssb_options, policy_file),
-	offsetof(struct ssb_options, trace_output),
-	offsetof(struct ssb_options, rootfs),
-	offsetof(struct ssb_options, workdir),
+	offsetof(struct ssb_options, policy_file), offsetof(struct ssb_options, trace_output),
+	offsetof(struct ssb_options, rootfs),      offsetof(struct ssb_options, workdir),
+	offsetof(struct ssb_options, project),
 };
 
 static struct string_list *list_at(const struct ssb_options *o, size_t at)
@@ -375,8 +376,10 @@ static int set_word(struct ssb_options *o, enum ssb_option what, const char *val
 static int set_file(struct ssb_options *o, enum ssb_option what, const char *value,
                     struct ssb_error *err)
 {
+	bool project = what == SSB_OPT_PROJECT || what == SSB_OPT_PROJECT_READ;
 	char **slot = what == SSB_OPT_POLICY_FILE ? &o->policy_file
 	              : what == SSB_OPT_ROOTFS    ? &o->rootfs
+	              : project                   ? &o->project
 	                                          : &o->trace_output;
 
 	if (what != SSB_OPT_POLICY_FILE && *value == '\0') {
@@ -392,6 +395,9 @@ static int set_file(struct ssb_options *o, enum ssb_option what, const char *val
 	}
 	free(*slot);
 	*slot = copy;
+	if (project) {
+		o->project_access = what == SSB_OPT_PROJECT ? ACCESS_WRITE : ACCESS_READ;
+	}
 	return 0;
 }
 
@@ -419,6 +425,8 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_POLICY_FILE:
 	case SSB_OPT_TRACE_OUTPUT:
 	case SSB_OPT_ROOTFS:
+	case SSB_OPT_PROJECT:
+	case SSB_OPT_PROJECT_READ:
 		return set_file(o, what, value, err);
 	case SSB_OPT_MEMORY:
 	case SSB_OPT_TIMEOUT:

@@ -40,6 +40,8 @@ struct ssb_options {
 	unsigned best_effort;
 	char *policy_file; /* NULL: the default place; "": no file */
 	char *trace_output;
+	char *project; /* NULL: the policy file says whether there is one */
+	enum access project_access;
 	char *rootfs; /* NULL: the host's system directories */
 	/* the image's work directory, for a bare command whose current directory is not granted; or
 	 * NULL */
@@ -52,7 +54,7 @@ struct ssb_options {
 };
 
 /* SSB_OPT_TOOLCHAIN also accepts "default", which means "auto" unless the policy file says off. The
- * command line sets it if the flag is absent and the run is on a terminal. */
+ * command line sets it if the flag is absent. */
 
 /* Returns the name of the flag that sets an option, for messages: "--read". */
 const char *options_flag(enum ssb_option what);

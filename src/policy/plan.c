@@ -64,6 +64,50 @@ static void add_always(struct build *b, enum policy_list list, enum access acces
 	}
 }
 
+/* Returns why the directory is not one of a project, or NULL. A home directory, and one around a
+ * home, contains everything that the sandbox is there to protect. */
+static const char *no_project(const struct build *b, const char *dir)
+{
+	auto_free char *real = path_real(dir);
+	auto_free char *home = path_real(b->owner->home);
+
+	return real == NULL || home == NULL       ? "it cannot be examined"
+	       : path_beneath(home, real) != NULL ? "it is your home directory, or contains it"
+	       : path_is_top(real)                ? "it is a top directory of the machine"
+	                                          : NULL;
+}
+
+/* Grants the project directory: the one that the owner names, or the current directory if the
+ * policy file says so and it can be one. */
+static void add_project(struct build *b)
+{
+	bool named = b->opt->project != NULL;
+	const char *dir = named ? b->opt->project : ".";
+	enum access access = named ? b->opt->project_access : (enum access)b->policy.project;
+	char where[192];
+
+	if (!named && b->policy.project < 0) {
+		return;
+	}
+	if (named) {
+		snprintf(where, sizeof(where), "%s",
+		         options_flag(access == ACCESS_WRITE ? SSB_OPT_PROJECT
+		                                             : SSB_OPT_PROJECT_READ));
+	} else {
+		policy_where(&b->policy, &b->policy.project_at, where, sizeof(where));
+	}
+	const char *why = no_project(b, dir);
+	if (why == NULL) {
+		resolve_request(b, &(struct path_request){ dir, access,
+		                                           named ? ORIGIN_FLAG : ORIGIN_POLICY,
+		                                           where, NULL, NULL, false });
+	} else if (named) {
+		build_refuse(b, REFUSAL_OTHER, where, dir, why,
+		             "name the directory of a project; to grant this one in spite of that: "
+		             "--write or --read");
+	}
+}
+
 /* Resolves a path that an approval gives, like a path of the owner's flag. */
 static void add_given(struct build *b, const char *path, enum access access)
 {
@@ -121,6 +165,7 @@ static void add_paths(struct build *b)
 	/* Writes before reads, so that a path declared for both becomes one grant. */
 	add_flags(b, &b->opt->write, ACCESS_WRITE);
 	add_flags(b, &b->opt->read, ACCESS_READ);
+	add_project(b);
 	add_always(b, POLICY_ALWAYS_WRITE, ACCESS_WRITE);
 	add_always(b, POLICY_ALWAYS_READ, ACCESS_READ);
 	if (b->manifest != NULL) {

@@ -31,6 +31,7 @@ enum policy_value {
 	VALUE_PROFILES,
 	VALUE_LAYERS,
 	VALUE_TOOLCHAIN,
+	VALUE_PROJECT,
 	VALUE_STORE,
 	VALUE_UNAPPROVED,
 	VALUE_SPAN,
@@ -79,6 +80,7 @@ static const struct key KEYS[] = {
 	{ "grants", "env", VALUE_ENV, POLICY_GRANT_ENV, 0, 0 },
 	{ "always", "read", VALUE_PATHS, POLICY_ALWAYS_READ, 0, 0 },
 	{ "always", "write", VALUE_PATHS, POLICY_ALWAYS_WRITE, 0, 0 },
+	{ "always", "project", VALUE_PROJECT, 0, 0, 0 },
 	{ "deny", "read", VALUE_PATHS, POLICY_DENY_READ, 0, 0 },
 	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
@@ -96,7 +98,8 @@ void policy_init(struct policy *p)
 {
 	*p = (struct policy){ .profiles = 1U << PROFILE_DEFAULT | 1U << PROFILE_STRICT,
 		              .unix_sockets = -1,
-		              .toolchain = -1 };
+		              .toolchain = -1,
+		              .project = -1 };
 	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
 		if (KEYS[i].value == VALUE_LIMIT) {
 			*(uint64_t *)(void *)((char *)p + KEYS[i].at) = OPTION_UNSET;
@@ -290,6 +293,18 @@ static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 	}
 }
 
+static void read_project(const struct policy_reader *r, const struct ynode *n)
+{
+	bool write = n->kind == YNODE_SCALAR && strcmp(n->text, "write") == 0;
+
+	if (!write && (n->kind != YNODE_SCALAR || strcmp(n->text, "read") != 0)) {
+		wrong_value(r, n, "write read or write");
+		return;
+	}
+	r->policy->project = write ? ACCESS_WRITE : ACCESS_READ;
+	r->policy->project_at = (struct mtext){ .line = n->line, .col = n->col };
+}
+
 static void read_unapproved(const struct policy_reader *r, const struct ynode *n)
 {
 	bool refuse = n->kind == YNODE_SCALAR && strcmp(n->text, "refuse") == 0;
@@ -413,6 +428,9 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 		break;
 	case VALUE_TOOLCHAIN:
 		read_toolchain(r, n);
+		break;
+	case VALUE_PROJECT:
+		read_project(r, n);
 		break;
 	case VALUE_STORE:
 		read_store(r, n);

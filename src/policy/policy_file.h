@@ -37,6 +37,9 @@ struct policy {
 	unsigned profiles;    /* bits 1 << enum profile: the profiles that manifests may name */
 	int unix_sockets;     /* -1: not given */
 	int toolchain;        /* -1: not given; 0 off; 1 auto */
+	/* always.project: the current directory; its access as enum access, or -1: not given */
+	int project;
+	struct mtext project_at;
 	unsigned best_effort; /* 1 << enum layer_id */
 	struct consent_policy consent;
 	/* the store of sessions: a PostgreSQL URL, which may contain a password; NULL: SQLite */

@@ -129,7 +129,7 @@ bool overview_is_settings(const char *home, const char *path)
 	return found;
 }
 
-static enum denial judge_denial(const struct overview *v, const struct line *l,
+static enum denial_kind judge_denial(const struct overview *v, const struct line *l,
                                 enum render_group group)
 {
 	enum reason reason = line_get_reason(l);

@@ -22,7 +22,7 @@ enum overview_bin {
 };
 
 /* How a report treats an item. Whatever is told about denials follows this, so all reports agree. */
-enum denial {
+enum denial_kind {
 	DENIAL_NOT, /* it was not denied */
 	DENIAL_VIOLATION,
 	DENIAL_PLAIN, /* no violation, but the program may have failed because of it */
@@ -34,7 +34,7 @@ enum denial {
 /* All texts are already escaped; "" if nothing is known. */
 struct overview_item {
 	enum render_group group;
-	enum denial denial;
+	enum denial_kind denial;
 	enum overview_bin bin;
 	size_t at; /* position in the record */
 	uint64_t hash;

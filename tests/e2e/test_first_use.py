@@ -1,0 +1,166 @@
+"""What a newcomer meets first: files of the project, the working directory, hosts that are not named,
+and what run, why, check and Python say about a denial. Every denial has its control: with the flag
+that was printed, the same command works."""
+import json
+import os
+import re
+import shlex
+
+import pytest
+
+REPORT = """
+import csv, sys
+print(len(list(csv.reader(open(sys.argv[1])))))
+"""
+
+
+def csv_skill(ssb):
+    """A SKILL.md skill with one script, and a project with a file for it."""
+    skill = ssb.mkdir("skills/csv-report/scripts").parent
+    ssb.write(skill / "SKILL.md", "---\nname: csv-report\ndescription: Counts the rows of a CSV\n---\n")
+    ssb.write(skill / "scripts/report.py", REPORT)
+    project = ssb.mkdir("home/work")
+    ssb.mkdir("home/work/data")
+    ssb.write(project / "data/people.csv", "name\nann\n")
+    return skill, project
+
+
+def flags_of(text):
+    """Returns the flags of the first remedy that is printed, as a shell would split them."""
+    found = re.search(r"(?:to allow:? |: )(--\S+ .*)$", text, re.M)
+    assert found, text
+    return shlex.split(found[1])
+
+
+@pytest.mark.parametrize("spelling", ["relative", "absolute"])
+def test_a_file_of_the_project(ssb, spelling):
+    """The file exists outside and is hidden inside: run and why name it, and the flag that they print
+    is enough."""
+    skill, project = csv_skill(ssb)
+    file = "data/people.csv" if spelling == "relative" else str(project / "data/people.csv")
+    args = (skill, "scripts/report.py", file)
+    r = ssb.ssb("run", *args, cwd=project)
+    assert r.code == 1 and "people.csv" in r.errors and "not_granted" not in r.text, r
+    if spelling == "absolute":
+        assert not ssb.last_trace()["policy_violations"]
+        why = ssb.ssb("why", "last").ok().text
+        assert why.startswith(f"1. read {file}\n") and "(not_granted)" in why, why
+        assert "read ~/work/data/people.csv" in ssb.ssb("check", skill, "--against", "last").text
+    assert ssb.ssb("run", *flags_of(r.errors), *args, cwd=project).ok().text == "2\n"
+
+
+@pytest.mark.parametrize("place", ["home", "/var/lib/dpkg/status", "/opt/ssb-first-use"])
+def test_a_hidden_file_is_denied_everywhere(ssb, place):
+    made = place.startswith("/opt")
+    path = f"{place}-{ssb.kind}" if made else place
+    if place == "home":
+        path = ssb.write(ssb.home / "notes.txt", "x")
+    if made:
+        open(path, "w", encoding="utf-8").close()
+    try:
+        ssb.as_caller(["cat", path]).ok()
+        r = ssb.run("--", "cat", path)
+        assert r.code == 1 and f"1 x read {path} [not_granted]" in r.errors, r
+        data = json.loads(ssb.ssb("why", "--json", "last").ok().out)
+        assert [(d["reason"], d["violation"], d["everyday"]) for d in data
+                if d["what"] == f"read {path}"] == [("not_granted", False, False)], data
+        ssb.run(*flags_of(r.errors), "--", "cat", path).ok()
+        # A name that does not exist outside either is no denial.
+        missing = ssb.run("--", "cat", f"{path}.none")
+        assert missing.code == 1 and "skillsandbox" not in missing.errors, missing
+    finally:
+        if made:
+            os.unlink(path)
+
+
+def test_settings_are_told_last(ssb):
+    """Programs look for settings by themselves: after a success nothing is said, after a failure one
+    line names them, and why lists them at the end."""
+    ssb.write(ssb.home / ".inputrc", "")
+    code = "import os\ntry: open(os.path.expanduser('~/.inputrc'))\nexcept OSError: pass\n"
+    assert ssb.run("--", "python3", "-c", code).ok().errors == ""
+    r = ssb.run("--", "python3", "-c", code + "raise SystemExit(3)")
+    assert r.code == 3 and f"not allowed: read {ssb.home}/.inputrc" in r.errors, r
+    assert "to allow" not in r.errors
+    why = ssb.ssb("why", "last").ok().text
+    assert why.startswith("refused, but most programs") and f"to allow: --read {ssb.home}/.inputrc" in why
+    ssb.run("-r", ssb.home / ".inputrc", "--", "cat", ssb.home / ".inputrc").ok()
+
+
+def test_a_host_is_named_although_none_is_declared(ssb):
+    ask = "import socket\nsocket.getaddrinfo('api.example.com', 443)"
+    r = ssb.run("--", "python3", "-c", ask)
+    assert r.code == 1 and re.search(r"\d x look up api\.example\.com \[not_declared\]", r.errors), r
+    assert flags_of(r.errors) == ["--net", "api.example.com"]
+    # The control: with the flag the name has an address.
+    ssb.run("--net", "api.example.com", "--", "python3", "-c", ask).ok()
+
+
+def test_the_first_lookups_of_many_processes(ssb):
+    """The name server starts with the first lookup; all that were sent meanwhile are answered."""
+    code = """
+    import os, socket
+    for i in range(12):
+        if os.fork() == 0:
+            try:
+                socket.getaddrinfo(f'n{i}.example', 80, socket.AF_INET)
+            except socket.gaierror as e:
+                os._exit(0 if e.errno == socket.EAI_NONAME else 1)
+            os._exit(2)
+    raise SystemExit(sum(os.wait()[1] != 0 for _ in range(12)))
+    """
+    r = ssb.inside(code)
+    assert r.code == 0, r
+    names = {d["what"] for d in json.loads(ssb.ssb("why", "--json", "last").out)}
+    assert names >= {f"look up n{i}.example" for i in range(12)}, names
+
+
+def test_netlink_gets_no_wider_profile(ssb):
+    """A refused call that programs make every day is never answered with --profile permissive."""
+    ssb.inside("import socket\ntry: socket.socket(16, 3, 15)\nexcept OSError: pass\n")
+    text = ssb.ssb("why", "last").ok().text
+    assert "make a netlink socket" in text and "permissive" not in text, text
+
+
+def test_working_directory(ssb):
+    _, project = csv_skill(ssb)
+    file = project / "data/people.csv"
+    here = ssb.run("-r", project / "data", "--", "pwd", cwd=project)
+    assert here.ok().text.strip() == str(project), "the parent of a grant is shown"
+    assert ssb.run("-r", file, "--", "cat", "data/people.csv", cwd=project).ok().text == "name\nann\n"
+    assert ssb.run("--", "pwd", cwd="/usr/share").ok().text.strip() == "/usr/share"
+    elsewhere = ssb.run("--", "pwd", cwd=project).ok()
+    assert elsewhere.text.strip() == str(ssb.home) and elsewhere.errors == ""
+    failed = ssb.run("--", "cat", "data/people.csv", cwd=project)
+    assert failed.code == 1 and "the current directory is not in the sandbox" in failed.errors
+    assert flags_of(failed.errors) == ["--read", "data/people.csv"]
+    assert ssb.run(*flags_of(failed.errors), "--", "cat", "data/people.csv", cwd=project).ok()
+    # The root contains every grant, but a service that was started in / does not mean it.
+    assert ssb.run("-r", file, "--", "pwd", cwd="/").ok().text.strip() == str(ssb.home)
+
+
+def test_project(ssb):
+    _, project = csv_skill(ssb)
+    write = "import sys; open('new', 'w'); open('CLAUDE.md', 'w')"
+    r = ssb.run("--project", "--", "python3", "-c", write, cwd=project)
+    assert (project / "new").exists() and not (project / "CLAUDE.md").exists()
+    assert r.code == 1 and "CLAUDE.md [protected]" in r.errors, r
+    read = ssb.run("--project-read", "--", "python3", "-c", "open('data/people.csv'); open('x', 'w')",
+                   cwd=project)
+    assert read.code == 1 and "[read_only]" in read.errors and not (project / "x").exists(), read
+    assert ssb.run(f"--project={project}", "--", "cat", project / "new").ok()
+    for home in (ssb.home, ssb.home.parent, "/"):
+        none = ssb.run("--project", "--", "true", cwd=home)
+        assert none.code == 125 and "is refused" in none.errors, none
+
+
+def test_project_of_the_policy_file(ssb):
+    _, project = csv_skill(ssb)
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "always: {project: read}\n")
+    assert ssb.run("--", "cat", "data/people.csv", cwd=project).ok().text == "name\nann\n"
+    assert ssb.run("--", "touch", "x", cwd=project).code == 1
+    # In the home it grants nothing, and stops nothing.
+    assert ssb.run("--", "cat", "work/data/people.csv", cwd=ssb.home).code == 1
+    ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "always: {project: yes}\n")
+    bad = ssb.run("--", "true", cwd=project)
+    assert bad.code == 125 and "write read or write" in bad.errors, bad
