@@ -87,7 +87,7 @@ void classes_count(struct classes *c, const struct event *e, struct class_verdic
 	if (class.id == CLASS_NONE) {
 		return;
 	}
-	struct class_hits *h = &c->hits[class.id];
+	struct class_hits *h = &(class.ordinary ? c->ordinary : c->hits)[class.id];
 	h->count += times;
 	h->not_prevented += prevented ? 0 : times;
 	add_technique(h, class.technique);
@@ -110,6 +110,14 @@ static void join_hits(struct class_hits *to, const struct class_hits *from, size
 	}
 }
 
+static void join_all(struct class_hits *to, const struct class_hits *from)
+{
+	join_hits(to, from, CLASS_EVIDENCE);
+	for (size_t i = 0; i < from->n_techniques; i++) {
+		add_technique(to, from->techniques[i]);
+	}
+}
+
 void classes_derive(const struct classes *c, struct classes *ret)
 {
 	struct class_hits *hits = ret->hits;
@@ -120,12 +128,11 @@ void classes_derive(const struct classes *c, struct classes *ret)
 		                                  CLASS_COMMAND_AND_CONTROL };
 
 	*ret = *c;
+	for (size_t i = 0; stolen->count > 0 && i < CLASS_COUNT; i++) {
+		join_all(&hits[i], &c->ordinary[i]);
+	}
 	for (size_t w = 0; stolen->count > 0 && w < 2; w++) {
-		const struct class_hits *way = &c->hits[WAYS_OUT[w]];
-		join_hits(sent, way, CLASS_EVIDENCE);
-		for (size_t i = 0; i < way->n_techniques; i++) {
-			add_technique(sent, way->techniques[i]);
-		}
+		join_all(sent, &hits[WAYS_OUT[w]]);
 	}
 	if (sent->count == 0) {
 		return;

@@ -1,5 +1,9 @@
 /* classes.h - finds the threat classes of the attempts of a run.
  *
+ * A class is a combination of facts. What ordinary programs try as well (to look up a host that is not
+ * declared, to write to a directory that is granted for reading) has no class by itself; it counts for
+ * its class if the skill also tried to get credentials.
+ *
  * There are two tables (classes_table.c): the classes, and the rules that assign an event to a
  * class. Only observed events count, never the configuration. Each class lists the lines of the
  * record that were assigned to it. Two classes are derived from others at the end. If the skill
@@ -75,6 +79,7 @@ struct classes {
 	uint64_t unwritten;     /* violations that have no line in the record and do not repeat an
 	                           earlier one */
 	struct class_hits hits[CLASS_COUNT];
+	struct class_hits ordinary[CLASS_COUNT]; /* attempts with an ordinary verdict */
 };
 
 struct line;
@@ -82,6 +87,7 @@ struct line;
 struct class_verdict {
 	enum class_id id; /* CLASS_NONE: the event is harmless, or no rule assigns it to a class */
 	const char *technique;
+	bool ordinary; /* belongs to the class only if the skill tried to get credentials, too */
 };
 
 /* Returns the class of an event, by the first rule that matches (classes_table.c). */

@@ -86,7 +86,8 @@ struct rule {
 	unsigned kinds;
 	enum access_asked access;
 	enum place_asked place;
-	bool long_label;            /* the host name has a label so long that it looks like data */
+	bool ordinary;   /* ordinary programs do it, too: it counts only together with a secret */
+	bool long_label; /* the name has a label that looks like data */
 	const enum reason *reasons; /* ends with REASON_NONE */
 	const enum op *ops;         /* ends with OP_NONE */
 	enum event_protocol protocol;
@@ -125,7 +126,7 @@ static const struct {
 };
 
 static const struct rule RULES[] = {
-	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT },
+	{ CLASS_RESOURCE_ABUSE, "T1499", .kinds = LIMIT, .ordinary = true },
 
 	/* Persistence. Writing to the run's private copy of such a place counts, too, although it
 	 * is not denied and the copy is removed with the run. */
@@ -202,14 +203,17 @@ static const struct rule RULES[] = {
 	  .reasons = ANY_REASON(REASON_RUNTIME_FILES) },
 
 	{ CLASS_DISCOVERY, "T1083", FILES, .access = READING, .paths = "=/home =/root =/boot" },
+	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING, .ordinary = true,
+	  .reasons = ANY_REASON(REASON_READ_ONLY, REASON_OUTSIDE_PLAN) },
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1565.001", FILES, .access = WRITING },
 	{ CLASS_UNAUTHORIZED_FILE_ACCESS, "T1005", .kinds = FILES },
 
 	/* Attempts to send data out. */
 	{ CLASS_CREDENTIAL_HARVESTING, "T1552.005", EGRESS, .place = ADDRESS_METADATA },
-	{ CLASS_DISCOVERY, "T1046", EGRESS, .place = ADDRESS_PRIVATE },
-	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS,
+	/* A declared host on another port. Its address in the sandbox is a private one. */
+	{ CLASS_COMMAND_AND_CONTROL, "T1571", EGRESS, .ordinary = true,
 	  .reasons = ANY_REASON(REASON_UNDECLARED_PORT, REASON_OTHER_PORT) },
+	{ CLASS_DISCOVERY, "T1046", EGRESS, .place = ADDRESS_PRIVATE },
 	{ CLASS_COMMAND_AND_CONTROL, "T1090.004", EGRESS,
 	  .reasons = ANY_REASON(REASON_OTHER_SNI, REASON_OTHER_HOST, REASON_ECH, REASON_NO_SNI,
 	                        REASON_BAD_SNI, REASON_NO_HOST, REASON_BAD_HOST, REASON_TWO_HOSTS,
@@ -225,7 +229,8 @@ static const struct rule RULES[] = {
 	                        REASON_BYTE_LIMIT) },
 	{ CLASS_DATA_EXFILTRATION, "T1048", EGRESS, .reasons = ANY_REASON(REASON_CANARY) },
 	{ CLASS_DATA_EXFILTRATION, "T1048.003", EGRESS, .long_label = true },
-	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .reasons = ANY_REASON(REASON_NOT_DECLARED) },
+	{ CLASS_DATA_EXFILTRATION, "T1567", EGRESS, .ordinary = true,
+	  .reasons = ANY_REASON(REASON_NOT_DECLARED) },
 	/* Exceptions: connections that use a protocol version or feature that the broker does not
 	 * support, and events that were counted without details. */
 	{ CLASS_NONE, NULL, EGRESS,
@@ -531,7 +536,8 @@ struct class_verdict classes_of(const struct event *e, const char *home)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
 		if (rule_matches(&RULES[i], &judged)) {
-			return (struct class_verdict){ RULES[i].id, RULES[i].technique };
+			return (struct class_verdict){ RULES[i].id, RULES[i].technique,
+				                       RULES[i].ordinary };
 		}
 	}
 	return (struct class_verdict){ .id = CLASS_NONE };

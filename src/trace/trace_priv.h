@@ -20,6 +20,10 @@ struct trace {
 	struct fold fold;
 	struct classes classes;
 	struct trace_tally *tally; /* NULL: violations are not counted while the skill runs */
+	bool secret; /* the tally has counted an attempt to get credentials */
+	/* Ordinary attempts that the tally will count for their classes if there is such an
+	 * attempt. */
+	uint64_t pending[CLASS_COUNT];
 	struct files_line files;
 	char id[37];
 	bool layers_told;

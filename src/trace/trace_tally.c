@@ -27,9 +27,14 @@ void trace_again(struct trace *t, const struct event *e)
 		n->total += times;
 		n->kinds[e->kind] += times;
 	}
-	enum class_id id = classes_of(e, t->classes.home).id;
-	if (id != CLASS_NONE) {
-		n->classes[id] += times;
+	const struct class_verdict class = classes_of(e, t->classes.home);
+	if (class.id != CLASS_NONE) {
+		(class.ordinary && !t->secret ? t->pending : n->classes)[class.id] += times;
+	}
+	t->secret = t->secret || class.id == CLASS_CREDENTIAL_HARVESTING;
+	for (size_t i = 0; t->secret && i < CLASS_COUNT; i++) {
+		n->classes[i] += t->pending[i];
+		t->pending[i] = 0;
 	}
 }
 

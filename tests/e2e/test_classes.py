@@ -321,8 +321,13 @@ def test_the_caller_is_told(ssb):
 def test_a_limit(ssb):
     r = ssb.run("--timeout", "1", "--", "sleep", "30")
     assert r.code == 124
+    trace, _ = trace_of(ssb)
+    assert trace["violation_summary"]["classifications"] == [], "a limit alone is no attack"
+    # Together with an attempt to get credentials it is one.
+    ssb.run("--timeout", "1", "--", "sh", "-c", "cat /etc/shadow; sleep 30")
     trace, lines = trace_of(ssb)
-    (found,) = trace["violation_summary"]["classifications"]
+    harvest, found = trace["violation_summary"]["classifications"]
+    assert harvest["class"] == "credential_harvesting"
     assert (found["class"], found["prevented"], found["count"]) == ("resource_abuse", True, 1)
     assert lines[found["evidence"][0]]["kind"] == "resource_limit_hit"
 

@@ -96,7 +96,7 @@ def test_names_do_not_resolve(ssb, how):
     trace = ssb.last_trace()
     asked = [e for e in trace["events"] if e["kind"] == "network_egress_blocked"]
     assert {e["data"]["reason"] for e in asked} == {"not_declared"}, asked
-    assert trace["violation_summary"]["classes"] == ["data_exfiltration"]
+    assert trace["violation_summary"]["classes"] == [], "a lookup alone is no attack"
 
 
 def test_own_names_ask_no_resolver(ssb):

@@ -230,7 +230,7 @@ def test_denials_past_the_cap_of_a_span_are_counted(ssb):
     code = """
         for i in range(200):
             try:
-                open(f"/root/none-{i}" if i % 2 else f"/home/other/none-{i}")
+                open(f"/root/none-{i}" if i % 2 else f"/srv/none/.ssh/none-{i}")
             except OSError:
                 pass
         """

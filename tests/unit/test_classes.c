@@ -354,7 +354,8 @@ static void test_times(void **state)
 	e.times = 199;
 	classes_add(&c, &e, 9);
 	assert_int_equal(c.enforced, 200);
-	assert_int_equal(c.hits[CLASS_DATA_EXFILTRATION].count, 200);
+	assert_int_equal(c.hits[CLASS_DATA_EXFILTRATION].count, 0);
+	assert_int_equal(c.ordinary[CLASS_DATA_EXFILTRATION].count, 200);
 	assert_int_equal(c.unwritten, 0);
 	classes_add(&c, &e, CLASS_NO_LINE);
 	assert_int_equal(c.unwritten, 1);
@@ -398,7 +399,7 @@ static void test_supply_chain_needs_both(void **state)
 	classes_derive(&c, &all);
 	assert_int_equal(all.hits[CLASS_SUPPLY_CHAIN_ATTACK].count, 0);
 	assert_int_equal(all.hits[CLASS_CREDENTIAL_EXFILTRATION].count, 0);
-	assert_int_equal(all.hits[CLASS_DATA_EXFILTRATION].count, 1);
+	assert_int_equal(all.hits[CLASS_DATA_EXFILTRATION].count, 0);
 
 	classes_init(&c, HOME);
 	classes_add(&c, &steal, 4);
@@ -439,7 +440,7 @@ static void test_flood_is_bounded(void **state)
 	assert_int_equal(c.hits[CLASS_CREDENTIAL_HARVESTING].n_evidence, CLASS_EVIDENCE);
 	assert_int_equal(c.hits[CLASS_SANDBOX_EVASION].n_evidence, 1);
 	for (size_t i = 1; i < CLASS_EVIDENCE; i++) {
-		const uint64_t *v = c.hits[CLASS_DATA_EXFILTRATION].evidence;
+		const uint64_t *v = c.ordinary[CLASS_DATA_EXFILTRATION].evidence;
 		assert_true(v[i - 1] < v[i]);
 	}
 	buf_init(&out, 16384);

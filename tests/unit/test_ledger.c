@@ -384,15 +384,25 @@ static void repeats_are_tallied_at_once(void **state)
 	take(&w, e);
 	assert_int_equal(tally.total, 7);
 	assert_int_equal(tally.kinds[EV_NETWORK_EGRESS_BLOCKED], 7);
+	/* They count for their class once the skill has tried to get credentials. */
+	assert_int_equal(tally.classes[CLASS_DATA_EXFILTRATION], 0);
+	trace_add(w.trace, &(struct event){ .kind = EV_FILE_BLOCKED,
+	                                    .status = STATUS_DENIED,
+	                                    .violation = true,
+	                                    .op = OP_OPEN,
+	                                    .path = { "/etc/shadow", 11 },
+	                                    .mode = MODE_READ,
+	                                    .reason = REASON_CREDENTIAL_STORE });
+	assert_int_equal(tally.classes[CLASS_CREDENTIAL_HARVESTING], 1);
 	assert_int_equal(tally.classes[CLASS_DATA_EXFILTRATION], 7);
 	for (int i = 0; i < LEDGER_FACTS + 10; i++) { /* more than the ledger lists one by one */
 		snprintf(e.name, sizeof(e.name), "n%d.example", i);
 		e.count = 3;
 		take(&w, e);
 	}
-	assert_int_equal(tally.total, 7 + 3 * (LEDGER_FACTS + 10));
+	assert_int_equal(tally.total, 8 + 3 * (LEDGER_FACTS + 10));
 	ledger_close(w.ledger, w.trace);
-	assert_int_equal(tally.total, 7 + 3 * (LEDGER_FACTS + 10));
+	assert_int_equal(tally.total, 8 + 3 * (LEDGER_FACTS + 10));
 	assert_int_equal(trace_violations(w.trace), tally.total);
 	free(end(&w));
 }
