@@ -249,7 +249,7 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 		          r->lost_layers, r->trace_path);
 	}
 	if (r->violations > 0 && r->classes[0] != '\0') {
-		say_notef("what it tried amounts to: %s (%s)", r->classes, r->severity);
+		say_notef("looks like: %s (%s)", r->classes, r->severity);
 	}
 	if (r->end == SSB_END_SESSION) {
 		say_errorf("the session ended the skill: %s", r->session_reason);

@@ -80,12 +80,12 @@ static void put_short(struct buf *out, int fd, const struct overview_item *i)
 	}
 }
 
-static size_t count_denials(const struct overview *v, enum denial_kind denial)
+static size_t count_everyday(const struct overview *v)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->n_items; i++) {
-		n += v->items[i].denial == denial;
+		n += v->items[i].denial == DENIAL_EVERYDAY;
 	}
 	return n;
 }
@@ -94,7 +94,7 @@ static size_t count_denials(const struct overview *v, enum denial_kind denial)
  * failure, but it can. */
 static void put_everyday(struct buf *out, const struct overview *v, size_t others)
 {
-	if (count_denials(v, DENIAL_EVERYDAY) == 0) {
+	if (count_everyday(v) == 0) {
 		return;
 	}
 	buf_adds(out, others > 0 ? "\nalso refused; most programs try such things and work without "
@@ -113,13 +113,12 @@ static void put_text(struct buf *out, const struct overview *v)
 	size_t number = 0;
 
 	for (size_t n = 0; n < v->n_items; n++) {
-		enum denial_kind denial = v->items[n].denial;
-		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
+		if (overview_is_told(&v->items[n])) {
 			buf_adds(out, number > 0 ? "\n" : "");
 			put_item(out, ++number, &v->items[n]);
 		}
 	}
-	if (number + count_denials(v, DENIAL_EVERYDAY) == 0) {
+	if (number + count_everyday(v) == 0) {
 		buf_adds(out, text_without_denials(v));
 	}
 	put_everyday(out, v, number);
@@ -156,12 +155,11 @@ int cmd_why(struct request *r)
 
 static void put_summary(struct buf *out, const struct overview *v)
 {
-	size_t different = count_denials(v, DENIAL_VIOLATION) + count_denials(v, DENIAL_PLAIN);
+	size_t different = overview_count_told(v);
 	size_t shown = 0;
 
 	for (size_t n = 0; n < v->n_items && shown < SUMMARY_ITEMS; n++) {
-		enum denial_kind denial = v->items[n].denial;
-		if (denial == DENIAL_VIOLATION || denial == DENIAL_PLAIN) {
+		if (overview_is_told(&v->items[n])) {
 			put_short(out, STDERR_FILENO, &v->items[n]);
 			shown++;
 		}
@@ -208,7 +206,7 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 		return false;
 	}
 	buf_adds(&out, "skillsandbox: ");
-	if (count_denials(&v, DENIAL_VIOLATION) + count_denials(&v, DENIAL_PLAIN) > 0) {
+	if (overview_count_told(&v) > 0) {
 		say_colour(&out, STDERR_FILENO, SAY_YELLOW, "denied");
 		buf_adds(&out, ":\n");
 		put_summary(&out, &v);

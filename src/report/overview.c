@@ -130,7 +130,7 @@ bool overview_is_settings(const char *home, const char *path)
 }
 
 static enum denial_kind judge_denial(const struct overview *v, const struct line *l,
-                                enum render_group group)
+                                     enum render_group group)
 {
 	enum reason reason = line_get_reason(l);
 	const char *path = line_text(l, "path");
@@ -544,6 +544,16 @@ size_t overview_count(const struct overview *v, enum render_group group)
 
 	for (size_t i = 0; i < v->n_items; i++) {
 		n += v->items[i].group == group;
+	}
+	return n;
+}
+
+size_t overview_count_told(const struct overview *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n_items; i++) {
+		n += overview_is_told(&v->items[i]);
 	}
 	return n;
 }

@@ -21,7 +21,8 @@ enum overview_bin {
 	BIN_COUNT,
 };
 
-/* How a report treats an item. Whatever is told about denials follows this, so all reports agree. */
+/* How a report treats an item. Whatever is told about denials follows this, so all reports agree.
+ */
 enum denial_kind {
 	DENIAL_NOT, /* it was not denied */
 	DENIAL_VIOLATION,
@@ -104,6 +105,13 @@ void overview_done(struct overview *v);
  * machine, facts about it, and names in the home that begin with a dot. `home` is the skill's home;
  * "" if it is unknown. */
 bool overview_is_settings(const char *home, const char *path);
+/* Returns whether a summary names the item as denied. What is left out is everyday. */
+static inline bool overview_is_told(const struct overview_item *i)
+{
+	return i->denial == DENIAL_VIOLATION || i->denial == DENIAL_PLAIN;
+}
+/* Returns how many different items a summary names. */
+size_t overview_count_told(const struct overview *v);
 size_t overview_count(const struct overview *v,
                       enum render_group group); /* returns the number of different items */
 

@@ -6,8 +6,8 @@
 #include "report/overview.h"
 
 /* Writes an array with one object for each different denial, everyday ones last. "reason" is the
- * stable code in the record, and "remedy" is the smallest change that allows the attempt ("" if there
- * is none). */
+ * stable code in the record, and "remedy" is the smallest change that allows the attempt ("" if
+ * there is none). */
 void why_json(struct json *j, const struct overview *v);
 void why_json_item(struct json *j,
                    const struct overview_item *i); /* writes the object of one denial */

@@ -29,6 +29,8 @@ const char RUN_OUTPUT_SCHEMA[] =
         "\"canceled\",\"session\",\"not_run\"]},"
         "\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
         "\"stdout_truncated\":{\"type\":\"boolean\"},\"stderr_truncated\":{\"type\":\"boolean\"},"
+        "\"denied\":{\"type\":\"array\",\"description\":\"as violations, for denials that are no "
+        "violation: a file of the user that is not granted\",\"items\":{\"type\":\"object\"}},"
         "\"violations\":{\"type\":\"array\",\"description\":\"what was tried and denied\","
         "\"items\":{\"type\":\"object\",\"properties\":{"
         "\"code\":{\"type\":\"string\"},\"what\":{\"type\":\"string\"},"
@@ -129,15 +131,17 @@ static const char *or_empty(const char *s)
 	return s != NULL ? s : "";
 }
 
-static void put_violations(struct json *j, const struct narrow *narrow, const struct overview *v)
+/* Lists the denials of one kind. */
+static void put_denials(struct json *j, const char *key, enum denial_kind kind,
+                        const struct narrow *narrow, const struct overview *v)
 {
 	size_t n = 0;
 	auto_buf fix = BUF(SAY_BYTES);
 
-	json_kopen(j, "violations", '[');
+	json_kopen(j, key, '[');
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
 		const struct overview_item *item = &v->items[i];
-		if (item->group != GROUP_DENIED) {
+		if (item->denial != kind) {
 			continue;
 		}
 		n++;
@@ -152,8 +156,8 @@ static void put_violations(struct json *j, const struct narrow *narrow, const st
 	json_close(j, ']');
 }
 
-static void say_violation(struct buf *out, const struct narrow *narrow,
-                          const struct overview_item *i, size_t number)
+static void say_denial(struct buf *out, const struct narrow *narrow, const struct overview_item *i,
+                       size_t number)
 {
 	auto_buf fix = BUF(SAY_BYTES);
 
@@ -171,27 +175,30 @@ static void say_violation(struct buf *out, const struct narrow *narrow,
 	buf_addf(out, "\n   to allow: %s\n", fix_of(narrow, i, why_remedy(i), &fix));
 }
 
-static void say_violations(struct buf *out, const struct ssb_result *r, const struct narrow *narrow,
-                           const struct overview *v, const char *unseen)
+static void say_denials(struct buf *out, const struct ssb_result *r, const struct narrow *narrow,
+                        const struct overview *v, const char *unseen)
 {
-	size_t all = overview_count(v, GROUP_DENIED);
+	size_t all = overview_count_told(v);
 	size_t n = 0;
 
-	if (r->violations == 0) {
+	if (r->violations == 0 && all == 0) {
 		return;
 	}
-	buf_addf(out, "\n--- denied by the sandbox: %zu attempt%s ---\n", r->violations,
-	         r->violations == 1 ? "" : "s");
+	buf_adds(out, "\n--- denied by the sandbox");
+	if (r->violations > 0) {
+		buf_addf(out, ": %zu attempt%s", r->violations, r->violations == 1 ? "" : "s");
+	}
+	buf_adds(out, " ---\n");
 	if (r->classes[0] != '\0') {
-		buf_addf(out, "what it tried amounts to: %s (%s)\n", r->classes, r->severity);
+		buf_addf(out, "looks like: %s (%s)\n", r->classes, r->severity);
 	}
 	if (unseen != NULL) {
 		buf_addf(out, "the attempts cannot be listed here: %s; get_trace returns them\n",
 		         unseen);
 	}
 	for (size_t i = 0; i < v->n_items && n < MAX_RESULT_DENIED; i++) {
-		if (v->items[i].group == GROUP_DENIED) {
-			say_violation(out, narrow, &v->items[i], ++n);
+		if (overview_is_told(&v->items[i])) {
+			say_denial(out, narrow, &v->items[i], ++n);
 		}
 	}
 	if (all > n) {
@@ -273,7 +280,8 @@ static void put_result(struct buf *out, const struct job_end *end, const struct 
 	json_kstr(&j, "stderr", or_empty(shown[1].text.data));
 	json_kbool(&j, "stdout_truncated", shown[0].cut);
 	json_kbool(&j, "stderr_truncated", shown[1].cut);
-	put_violations(&j, narrow, v);
+	put_denials(&j, "violations", DENIAL_VIOLATION, narrow, v);
+	put_denials(&j, "denied", DENIAL_PLAIN, narrow, v);
 	if (unseen != NULL) {
 		json_kstr(&j, "violations_unlisted", unseen);
 	}
@@ -346,6 +354,11 @@ static void say_stream(struct buf *out, const char *name, const struct shown *s,
 	}
 }
 
+bool run_reads_record(const struct ssb_result *r)
+{
+	return r->violations > 0 || r->exit_status != 0;
+}
+
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
                     const struct string_list *withheld, const struct job_end *end,
                     const char *unseen)
@@ -362,13 +375,13 @@ void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,
 
 	show_stream(&out, end, 0);
 	show_stream(&error, end, 1);
-	if (r->violations > 0 && unseen == NULL) {
+	if (run_reads_record(r) && unseen == NULL) {
 		open_view(s, end, &v);
 	}
 	say_end(&text, name, r, &narrow);
 	say_stream(&text, "stdout", &out, r->run_id);
 	say_stream(&text, "stderr", &error, r->run_id);
-	say_violations(&text, r, &narrow, &v, unseen);
+	say_denials(&text, r, &narrow, &v, unseen);
 	say_withheld(&text, withheld);
 	put_result(&json, end, (const struct shown[2]){ out, error }, &narrow, &v, withheld,
 	           unseen);

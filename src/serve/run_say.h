@@ -8,8 +8,11 @@
 /* Returns the parts of the plan that the arguments of the call remove. */
 struct narrow run_narrow(const struct mcp_call *c);
 
+/* Returns whether the answer needs the record of the run: it had violations, or it failed, and a
+ * denial may be the reason. */
+bool run_reads_record(const struct ssb_result *r);
 /* Answers with the result of a run that has ended. `name` is the skill's name; `withheld`
- * lists the requests that the run was not given (run_withheld()). If there were violations and
+ * lists the requests that the run was not given (run_withheld()). If run_reads_record() and
  * `unseen` is NULL, reads the record, so it must not be called from the loop. If `unseen` is
  * not NULL, it says why the record cannot be read. */
 void run_say_result(const struct serve *s, struct mcp_call *c, const char *name,

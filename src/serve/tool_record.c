@@ -76,6 +76,7 @@ const char WHY_SCHEMA[] =
         "\"program\":{\"type\":\"string\"},\"reason\":{\"type\":\"string\"},"
         "\"rule\":{\"type\":\"string\"},\"error\":{\"type\":\"string\"},"
         "\"remedy\":{\"type\":\"string\"},\"first\":{\"type\":\"string\"},"
+        "\"violation\":{\"type\":\"boolean\"},\"everyday\":{\"type\":\"boolean\"},"
         "\"prevented\":{\"type\":\"boolean\"}},"
         "\"required\":[\"what\",\"count\",\"reason\",\"remedy\",\"prevented\"]}},"
         "\"total\":{\"type\":\"integer\"},\"more\":{\"type\":\"boolean\"}},"
@@ -128,7 +129,7 @@ static void say_item(struct buf *text, const struct overview_item *i)
 static void say_denials(struct buf *text, const struct overview *v, const struct served_record *r,
                         size_t limit)
 {
-	size_t total = overview_count(v, GROUP_DENIED);
+	size_t total = overview_count_told(v);
 	size_t told = 0;
 
 	buf_addf(text, "Run %s: %zu different thing%s denied.", r->file.id, total,
@@ -138,7 +139,7 @@ static void say_denials(struct buf *text, const struct overview *v, const struct
 		               "owner can allow more.");
 	}
 	for (size_t i = 0; i < v->n_items && told < limit; i++) {
-		if (v->items[i].group == GROUP_DENIED) {
+		if (overview_is_told(&v->items[i])) {
 			say_item(text, &v->items[i]);
 			told++;
 		}
@@ -152,11 +153,11 @@ static void say_denials(struct buf *text, const struct overview *v, const struct
 static void put_denials(struct json *j, const struct overview *v, size_t limit)
 {
 	size_t told = 0;
-	size_t total = overview_count(v, GROUP_DENIED);
+	size_t total = overview_count_told(v);
 
 	json_kopen(j, "denials", '[');
 	for (size_t i = 0; i < v->n_items && told < limit; i++) {
-		if (v->items[i].group == GROUP_DENIED) {
+		if (overview_is_told(&v->items[i])) {
 			why_json_item(j, &v->items[i]);
 			told++;
 		}

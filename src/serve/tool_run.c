@@ -145,7 +145,7 @@ static void on_ended(void *arg, const struct job_end *end)
 	run_news_free(r->news); /* freed before the call ends, because the news borrows it */
 	r->news = NULL;
 	loop_untimer(&r->task);
-	if (end->ran && end->result.violations > 0) {
+	if (end->ran && run_reads_record(&end->result)) {
 		answer_by_record(steal_ptr(&r), end);
 	} else if (end->ran) {
 		run_say_result(r->serve, c, r->consent.skill.name, &r->withheld, end, NULL);

@@ -1,8 +1,8 @@
 /* classes.h - finds the threat classes of the attempts of a run.
  *
- * A class is a combination of facts. What ordinary programs try as well (to look up a host that is not
- * declared, to write to a directory that is granted for reading) has no class by itself; it counts for
- * its class if the skill also tried to get credentials.
+ * A class is a combination of facts. What ordinary programs try as well (to look up a host that is
+ * not declared, to write to a directory that is granted for reading) has no class by itself; it
+ * counts for its class if the skill also tried to get credentials.
  *
  * There are two tables (classes_table.c): the classes, and the rules that assign an event to a
  * class. Only observed events count, never the configuration. Each class lists the lines of the

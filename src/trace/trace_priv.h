@@ -20,7 +20,7 @@ struct trace {
 	struct fold fold;
 	struct classes classes;
 	struct trace_tally *tally; /* NULL: violations are not counted while the skill runs */
-	bool secret; /* the tally has counted an attempt to get credentials */
+	bool secret;               /* the tally has counted an attempt to get credentials */
 	/* Ordinary attempts that the tally will count for their classes if there is such an
 	 * attempt. */
 	uint64_t pending[CLASS_COUNT];

@@ -310,10 +310,10 @@ def test_repeats_count(ssb):
 
 def test_the_caller_is_told(ssb):
     skill = ssb.skill(attack(ATTACKS["key and address"][0]))
-    said = "amounts to: supply_chain_attack, credential_exfiltration, credential_harvesting, " \
+    said = "looks like: supply_chain_attack, credential_exfiltration, credential_harvesting, " \
            "command_and_control (critical)"
     assert said in ssb.run(skill).ok().errors
-    assert "amounts to" not in ssb.run("-q", skill).ok().errors
+    assert "looks like" not in ssb.run("-q", skill).ok().errors
     r = ssb.run("-q", "--json", skill).ok()
     assert json.loads(r.errors.splitlines()[-1])["severity"] == "critical"
 

@@ -8,6 +8,9 @@ import shlex
 
 import pytest
 
+import serve_world
+from mcp_client import structured
+
 REPORT = """
 import csv, sys
 print(len(list(csv.reader(open(sys.argv[1])))))
@@ -164,3 +167,21 @@ def test_project_of_the_policy_file(ssb):
     ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "always: {project: yes}\n")
     bad = ssb.run("--", "true", cwd=project)
     assert bad.code == 125 and "write read or write" in bad.errors, bad
+
+
+def test_the_same_words_over_mcp(ssb):
+    """run_skill and why_denied name the hidden file, with the same remedy as why."""
+    path = ssb.write(ssb.home / "people.csv", "name\n")
+    serve_world.skill(ssb, "report", f"open({str(path)!r})")
+    with serve_world.served(ssb) as client:
+        result = client.tool("run_skill", skill_dir="report")
+        answer = result["structuredContent"]
+        assert result["isError"] and answer["violations"] == [], answer
+        (denied,) = answer["denied"]
+        assert (denied["code"], denied["what"]) == ("not_granted", f"read {path}")
+        assert denied["fix"].startswith(f"--read {path}")
+        assert f"1. read {path}" in result["content"][0]["text"]
+        why = structured(client.tool("why_denied", run_id=answer["run_id"]))
+        assert why["total"] == 1 and why["denials"][0]["what"] == f"read {path}", why
+    with serve_world.served(ssb, "--read", path) as client:  # the control
+        assert not client.tool("run_skill", skill_dir="report").get("isError")

@@ -195,7 +195,7 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
     out = ssb.mkdir("out")
     skill(ssb, "wide", f"""
         import socket
-        for path, mode in (('{out}/x', 'w'), ('/usr/x', 'w'), ('/srv/a--write', 'r')):
+        for path, mode in (('{out}/x', 'w'), ('/usr/x', 'w'), ('/srv/.ssh/a--write', 'r')):
             try:
                 open(path, mode).close()
             except OSError:
@@ -216,14 +216,14 @@ def test_what_the_call_left_out_is_not_the_owners_to_grant(ssb):
         return told
     with served(ssb) as client:
         plain = fixes(client)
-        assert set(plain) == {"/usr/x", "/srv/a--write", "198.51.100.1"}, plain
+        assert set(plain) == {"/usr/x", "/srv/.ssh/a--write", "198.51.100.1"}, plain
         assert not any("call run_skill without" in fix for fix in plain.values()), plain
         read = fixes(client, read_only=True)
         assert read[f"{out}/x"] == \
             f"call run_skill without read_only: true; if that is not enough: --write {out}/x"
         assert read["198.51.100.1"] == plain["198.51.100.1"]
         # Words in a file's name are not options.
-        assert read["/srv/a--write"] == plain["/srv/a--write"]
+        assert read["/srv/.ssh/a--write"] == plain["/srv/.ssh/a--write"]
         off = fixes(client, network=False)
         assert off["198.51.100.1"].startswith("call run_skill without network: false; "), off
         assert off["/usr/x"] == plain["/usr/x"]
