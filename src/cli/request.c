@@ -11,6 +11,7 @@
 #include "base/name.h"
 #include "base/own.h"
 #include "cli/consent_run.h"
+#include "cli/run_hint.h"
 #include "cli/say.h"
 #include "image/image.h"
 #include "policy/decide.h"
@@ -129,6 +130,9 @@ static int fail_printed(const struct request *r, const struct ssb_error *err, in
 int request_fail(const struct request *r, const struct ssb_error *err, int status)
 {
 	say_error(err);
+	if (r->command->bit == ON_RUN) {
+		run_hint(r, err);
+	}
 	return fail_printed(r, err, status);
 }
 

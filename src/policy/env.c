@@ -405,12 +405,23 @@ static void set_path(struct build *b)
 	}
 }
 
+/* Returns a variable of the caller if its value is an ordinary name, as of a language or a kind of
+ * terminal, or NULL. */
+static const char *get_plain(const struct build *b, const char *variable)
+{
+	const char *value = owner_getenv(b->owner, variable);
+	bool plain = value != NULL && value[0] != '\0' && strlen(value) <= 64 &&
+	             value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                                 "0123456789_.@+-")] == '\0';
+
+	return plain ? value : NULL;
+}
+
 static void set_defaults(struct build *b)
 {
-	const char *lang = owner_getenv(b->owner, "LANG");
-	bool plain = lang != NULL && lang[0] != '\0' && strlen(lang) <= 64 &&
-	             lang[strspn(lang, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                               "0123456789_.@-")] == '\0';
+	/* The names of terminals: a program with a terminal must know how to draw on it. */
+	static const char *const PASSED[] = { "TERM", "COLORTERM" };
+	const char *lang = get_plain(b, "LANG");
 
 	if (owner_word(b, "HOME") == NULL) {
 		env_set(b, "HOME", b->plan->home);
@@ -419,7 +430,13 @@ static void set_defaults(struct build *b)
 		env_set(b, "TMPDIR", "/tmp");
 	}
 	if (owner_word(b, "LANG") == NULL) {
-		env_set(b, "LANG", plain ? lang : "C.UTF-8");
+		env_set(b, "LANG", lang != NULL ? lang : "C.UTF-8");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(PASSED); i++) {
+		const char *value = get_plain(b, PASSED[i]);
+		if (value != NULL && env_get(b->plan, PASSED[i]) == NULL) {
+			env_set(b, PASSED[i], value);
+		}
 	}
 	set_path(b);
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/own.h"
 #include "os/file.h"
+#include "policy/path.h"
 
 extern char **environ;
 
@@ -118,4 +119,37 @@ int owner_file_check(const struct owner *o, int fd, const char *what, const char
 {
 	assert(fd >= 0 && what != NULL && file != NULL);
 	return file_check_owned(fd, o->uid, what, file, err);
+}
+
+bool owner_is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+char *owner_find_program(const struct owner *o, const char *name)
+{
+	const char *path = owner_getenv(o, "PATH");
+
+	if (name[0] == '/') {
+		return owner_is_program(name) ? strdup(name) : NULL;
+	}
+	if (strchr(name, '/') != NULL || *name == '\0') {
+		return NULL; /* "x/y" is relative to the work directory in the sandbox */
+	}
+	while (path != NULL && *path != '\0') {
+		size_t n = strcspn(path, ":");
+		auto_free char *dir = strndup(path, n);
+		path += n + (path[n] == ':');
+		if (dir == NULL || dir[0] != '/') {
+			continue;
+		}
+		char *file = path_join(dir, name);
+		if (file != NULL && owner_is_program(file)) {
+			return file;
+		}
+		free(file);
+	}
+	return NULL;
 }

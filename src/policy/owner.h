@@ -13,6 +13,11 @@ void owner_done(struct owner *o); /* accepts a zeroed one */
 
 /* Returns the value of a variable of owner->environ; NULL if absent. */
 const char *owner_getenv(const struct owner *o, const char *name);
+/* Returns whether the caller can execute the file. */
+bool owner_is_program(const char *path);
+/* Finds a program as the caller's shell would: by its absolute path, or by its name in PATH. The
+ * result is its path (new); NULL: there is none. */
+char *owner_find_program(const struct owner *o, const char *name);
 
 /* Checks an open file (borrowed) that carries the owner's decisions: it must be regular, belong
  * to the owner or root, and be writable for no other user. `what` is "policy file", `file` its

@@ -53,45 +53,11 @@ static bool is_interpreter(const char *name)
 	return false;
 }
 
-static bool is_executable(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
 static bool exists_in(const char *dir, const char *name)
 {
 	auto_free char *path = path_join(dir, name);
 
 	return path != NULL && access(path, F_OK) == 0;
-}
-
-/* Finds the command as the caller's shell would. Returns its path, new; or NULL. */
-static char *find_command(const struct owner *o, const char *name)
-{
-	const char *path = owner_getenv(o, "PATH");
-
-	if (name[0] == '/') {
-		return is_executable(name) ? strdup(name) : NULL;
-	}
-	if (strchr(name, '/') != NULL || *name == '\0') {
-		return NULL; /* "x/y" is relative to the work directory in the sandbox */
-	}
-	while (path != NULL && *path != '\0') {
-		size_t n = strcspn(path, ":");
-		auto_free char *dir = strndup(path, n);
-		path += n + (path[n] == ':');
-		if (dir == NULL || dir[0] != '/') {
-			continue;
-		}
-		char *file = path_join(dir, name);
-		if (file != NULL && is_executable(file)) {
-			return file;
-		}
-		free(file);
-	}
-	return NULL;
 }
 
 /* Writes the first word of a small file into `out`; "" if there is none. */
@@ -132,7 +98,7 @@ static char *resolve_shim(const struct owner *o, const char *file)
 	if (asprintf(&real, "%s/versions/%s/bin/%s", root, version, path_base(file)) < 0) {
 		return NULL;
 	}
-	if (!is_executable(real)) {
+	if (!owner_is_program(real)) {
 		free(real);
 		return NULL;
 	}
@@ -294,7 +260,7 @@ static char *read_interpreter(const struct owner *o, const char *file)
 			program = strtok_r(NULL, " \t\r", &save);
 		} while (program != NULL && (program[0] == '-' || strchr(program, '=') != NULL));
 	}
-	return program != NULL ? find_command(o, program) : NULL;
+	return program != NULL ? owner_find_program(o, program) : NULL;
 }
 
 /* Follows the symlink `file` one step. Returns the path, new; NULL if it is not a symlink. */
@@ -378,7 +344,7 @@ void toolchain_build(struct build *b)
 	const char *command = b->plan->argv.n > 0 ? b->plan->argv.v[0] : "";
 	bool skill = b->manifest != NULL;
 	struct toolchain_search s = { b, command, skill, skill && !is_interpreter(command) };
-	auto_free char *file = find_command(b->owner, command);
+	auto_free char *file = owner_find_program(b->owner, command);
 
 	if (file == NULL || path_beneath(file, "/skill") != NULL) {
 		return; /* the run will report "not found" */

@@ -185,3 +185,40 @@ def test_the_same_words_over_mcp(ssb):
         assert why["total"] == 1 and why["denials"][0]["what"] == f"read {path}", why
     with serve_world.served(ssb, "--read", path) as client:  # the control
         assert not client.tool("run_skill", skill_dir="report").get("isError")
+
+
+def test_what_was_meant(ssb):
+    """A command line that names the wrong thing is answered with the right one."""
+    skill, project = csv_skill(ssb)
+    file = project / "data/people.csv"
+
+    def meant(*args, said="skillsandbox run "):
+        r = ssb.ssb("run", *args, cwd=project)
+        assert r.code in (2, 125, 127) and f"  help: " in r.errors, r
+        help_line = r.errors.split("  help: ")[1].splitlines()[0]
+        assert said in help_line, r
+        return shlex.split(help_line.split("skillsandbox ")[-1])
+    assert ssb.ssb(*meant("python3", "-c", "print(6 * 7)")).ok().text == "42\n"
+    words = meant(skill / "scripts/report.py", file)
+    assert ssb.ssb("run", "-r", file, *words[1:]).ok().text == "2\n"
+    meant("--", "no-such-program", said="no directory of your PATH has a program of this name")
+    near = ssb.ssb("run", skill, "report.py")
+    assert near.code == 125 and near.errors == \
+        "skillsandbox: script: 'report.py' is not a file of the skill; it has: scripts/report.py\n"
+    # A word that is neither a directory nor a program gets no hint.
+    assert "help:" not in ssb.ssb("run", "no-such-skill").errors
+
+
+def test_terminal_and_interpreter(ssb):
+    """TERM is passed, if it looks like one, and the interpreter is the same in a pipe."""
+    say = ["--", "sh", "-c", "echo $TERM $COLORTERM"]
+    assert ssb.run(*say, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"}).ok().text == \
+        "xterm-256color truecolor\n"
+    assert ssb.run(*say, env={"TERM": "$(reboot)"}).ok().text == "\n"
+    assert ssb.run("--env", "TERM=dumb", *say, env={"TERM": "xterm"}).ok().text == "dumb\n"
+    venv = ssb.home / "venv"
+    ssb.as_caller(["/usr/bin/python3", "-m", "venv", "--without-pip", venv]).ok()
+    env = {"PATH": f"{venv}/bin:/usr/bin:/bin"}
+    prefix = ["--", "python3", "-c", "import sys; print(sys.prefix)"]
+    assert ssb.run(*prefix, env=env).ok().text == f"{venv}\n"
+    assert ssb.run("--toolchain", "off", *prefix, env=env).ok().text == "/usr\n"  # the control
