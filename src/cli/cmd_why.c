@@ -30,7 +30,9 @@ static void put_item(struct buf *out, size_t number, const struct overview_item 
 	snprintf(times, sizeof(times), "%" PRIu64 " time%s", i->count, i->count == 1 ? "" : "s");
 	put_row(out, "tried", times);
 	put_row(out, "by", i->program);
-	buf_addf(out, "   denied   %s", why_reason(i));
+	/* What the plan allows, and what failed all the same, was not denied. */
+	bool failed = reason_is_misfortune(i->why);
+	buf_addf(out, "   %-8s %s", failed ? "failed" : "denied", why_reason(i));
 	if (i->reason[0] != '\0') {
 		buf_addf(out, " (%s)", i->reason);
 	}
@@ -42,7 +44,7 @@ static void put_item(struct buf *out, size_t number, const struct overview_item 
 	if (i->let_through) {
 		put_row(out, "but", "it was NOT prevented");
 	}
-	put_row(out, "to allow", why_remedy(i));
+	put_row(out, "to allow", failed && i->remedy[0] == '\0' ? NULL : why_remedy(i));
 }
 
 static void put_json_list(struct buf *out, const struct overview *v)
@@ -170,6 +172,18 @@ static void put_summary(struct buf *out, const struct overview *v)
 	}
 }
 
+/* Returns whether the plan allows everything that is told, and it failed all the same. */
+static bool only_failed(const struct overview *v)
+{
+	for (size_t n = 0; n < v->n_items; n++) {
+		const struct overview_item *i = &v->items[n];
+		if (overview_is_told(i) && !reason_is_misfortune(i->why)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Names the hidden files among the everyday refusals: nothing else was denied, so one of them may
  * be why the program failed. */
 static bool put_hidden(struct buf *out, const struct overview *v)
@@ -207,7 +221,7 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	}
 	buf_adds(&out, "skillsandbox: ");
 	if (overview_count_told(&v) > 0) {
-		say_colour(&out, STDERR_FILENO, SAY_YELLOW, "denied");
+		say_colour(&out, STDERR_FILENO, SAY_YELLOW, only_failed(&v) ? "failed" : "denied");
 		buf_adds(&out, ":\n");
 		put_summary(&out, &v);
 	} else if (!put_hidden(&out, &v)) {

@@ -198,6 +198,9 @@ static void take_network(struct record_reading *r, const struct line *l)
 	bool aimed = reason == REASON_UNDECLARED_PORT && !line_true(l, "violation");
 	bool denied = aimed || line_true(l, "violation");
 
+	if (reason == REASON_HOST_LOOPBACK) {
+		return; /* a service of this machine is never proposed */
+	}
 	if (name[0] == '\0' && address[0] != '\0') {
 		name = record_name(r, address) != NULL ? record_name(r, address) : address;
 	}

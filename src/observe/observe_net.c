@@ -195,6 +195,20 @@ static bool is_found(struct observer *o, pid_t tid, const struct skill_address *
 	return true;
 }
 
+/* Returns whether a service of the host listens at this address of loopback, and none of the skill.
+ * The skill's own network has another loopback, so the connection will be refused. */
+static bool is_host_loopback(struct observer *o, const struct seccomp_notif *n,
+                             const struct skill_address *to)
+{
+	pid_t tid = (pid_t)n->pid;
+
+	/* Each of these searches is limited, because a search is expensive. */
+	return to->port != 0 && !is_udp(tid, (int)n->data.args[0]) &&
+	       !is_found(o, tid, to, false) && bucket_take(&o->service_looks, clock_us()) &&
+	       !net_is_served(tid, &to->ip, to->port, false) &&
+	       net_is_served(getpid(), &to->ip, to->port, false);
+}
+
 /* Chromium connects a datagram socket to this fixed address, to learn from the routing table
  * whether there is IPv6, and closes it again. */
 static bool is_ipv6_probe(const struct skill_address *to)
@@ -271,7 +285,7 @@ static void tell_ip(struct observer *o, const struct seccomp_notif *n, enum op o
 	char address[ADDRESS_TEXT], remedy[512];
 	struct event e = { .kind = EV_NETWORK_EGRESS_BLOCKED,
 		           .status = STATUS_DENIED,
-		           .violation = !why->harmless,
+		           .violation = !why->harmless && why->reason != REASON_HOST_LOOPBACK,
 		           .op = op,
 		           .name = why->name[0] != '\0' ? why->name : NULL,
 		           .address = address,
@@ -412,6 +426,11 @@ static bool see_address(struct observer *o, const struct seccomp_notif *n, enum 
 	}
 	if (is_no_resolver(o, &to)) {
 		return refuse_lookup(o, n, ret_error);
+	}
+	if (connects && is_inside(&to.ip) && is_host_loopback(o, n, &to)) {
+		why = (struct denial){ .reason = REASON_HOST_LOOPBACK, .error = ECONNREFUSED };
+		tell_ip(o, n, op, &to, false, &why);
+		return true; /* the kernel refuses it: nothing listens there in the sandbox */
 	}
 	/* connect() to port 0 sends nothing: resolvers use it to ask the routing table. */
 	if (is_inside(&to.ip) || to.port == 0) {

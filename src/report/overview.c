@@ -135,8 +135,9 @@ static enum denial_kind judge_denial(const struct overview *v, const struct line
 	enum reason reason = line_get_reason(l);
 	const char *path = line_text(l, "path");
 	bool hidden = reason == REASON_NOT_GRANTED && path != NULL;
-	bool matters =
-	        reason == REASON_PROTECTED || (hidden && !overview_is_settings(v->home, path));
+	bool matters = reason == REASON_PROTECTED || reason == REASON_HOST_LOOPBACK ||
+	               reason_is_misfortune(reason) ||
+	               (hidden && !overview_is_settings(v->home, path));
 
 	return group == GROUP_DENIED    ? DENIAL_VIOLATION
 	       : group != GROUP_REFUSED ? DENIAL_NOT

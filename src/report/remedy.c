@@ -91,6 +91,7 @@ enum remedy_grant remedy_text(struct buf *out, const struct line *l)
 	const struct json_node *given = line_get(l, "remedy");
 	const struct json_node *path = line_get(l, "path");
 	const struct json_node *host = line_get(l, "name");
+	const struct json_node *address = line_get(l, "address");
 	enum reason reason = line_get_reason(l);
 	enum reason_remedy kind = reason_remedy(reason);
 
@@ -102,6 +103,11 @@ enum remedy_grant remedy_text(struct buf *out, const struct line *l)
 	}
 	if (kind == REMEDY_PATH && json_is(path, JSON_STRING)) {
 		return put_file(out, l, path);
+	}
+	if (reason == REASON_GUARDED && json_is(address, JSON_STRING) && address->len > 0) {
+		buf_adds(out, "--allow-private ");
+		put_word(out, address->str, address->len);
+		return REMEDY_GRANTS_OTHER;
 	}
 	if (kind == REMEDY_FIXED) {
 		buf_adds(out, reason_fixed_remedy(reason));

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import socket
 
 import pytest
 
@@ -116,6 +117,38 @@ def test_the_first_lookups_of_many_processes(ssb):
     assert r.code == 0, r
     names = {d["what"] for d in json.loads(ssb.ssb("why", "--json", "last").out)}
     assert names >= {f"look up n{i}.example" for i in range(12)}, names
+
+
+def test_a_host_that_this_machine_does_not_find(ssb):
+    """It is granted, so nothing was denied: the words say so, and no remedy is invented."""
+    argv = ["--net", "no-such-host.example", "--", "/usr/bin/python3", "-c",
+            "import urllib.request\nurllib.request.urlopen('https://no-such-host.example')"]
+    r = ssb.run(*argv)
+    assert r.code == 1 and "skillsandbox: failed:" in r.errors and "[no_name]" in r.errors, r
+    why = ssb.ssb("why", "last").ok().text
+    assert "failed   this machine does not find the name (no_name)" in why, why
+    assert "to allow" not in why + r.errors and "denied" not in why
+
+
+def test_a_service_of_this_machine(ssb):
+    """The sandbox has a loopback of its own. If a program of the machine listens at the port, the
+    refused connection says so, with the flags."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        argv = ["--", "/usr/bin/python3", "-c",
+                f"import socket\nsocket.create_connection(('127.0.0.1', {port}))"]
+        r = ssb.run(*argv)
+        assert r.code == 1 and "ConnectionRefusedError" in r.errors, r
+        assert f"connect to 127.0.0.1 port {port} (tcp) [host_loopback]" in r.errors, r
+        flags = ["--net", f"127.0.0.1:{port}", "--allow-private", "127.0.0.1"]
+        assert f"to allow: both {flags[0]} {flags[1]} and {flags[2]} {flags[3]}" in r.errors, r
+        assert not ssb.last_trace()["policy_violations"]
+        ssb.run(*flags, *argv).ok()  # the control
+    # Nobody listens there any more: an ordinary refusal of the kernel, and no word of ours.
+    assert "skillsandbox" not in ssb.run(*argv).errors
+    own = "import socket\ns = socket.create_server(('127.0.0.1', 0))\n" \
+        "socket.create_connection(s.getsockname())"
+    assert ssb.run("--", "/usr/bin/python3", "-c", own).ok().errors == ""
 
 
 def test_netlink_gets_no_wider_profile(ssb):
