@@ -145,9 +145,11 @@ enum ssb_end {
 	SSB_END_SESSION,  /* a rule of the run's session ended the run */
 };
 
+#define SSB_STATUS_CUT 122 /* the skill exited with 0, but its output was cut */
+
 struct ssb_result {
 	enum ssb_end end;
-	/* the exit status of `skillsandbox run`: that of the skill, 128+N, 124, 125 or 137 */
+	/* the exit status of `skillsandbox run`: that of the skill, 128+N, 122, 124, 125 or 137 */
 	int exit_status;
 	int signal;
 	uint64_t duration_us;
@@ -158,6 +160,7 @@ struct ssb_result {
 	int stdout_open; /* the last line has no line end */
 	int stderr_open;
 	size_t violations;
+	size_t limits_hit; /* limits of the run that were reached; ssb_denials_read() names them */
 	/* the highest severity of the run's threat classes: "critical"; "" if none */
 	char severity[16];
 	/* names of the threat classes, worst first, separated by ", "; "" if none */

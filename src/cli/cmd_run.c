@@ -227,6 +227,7 @@ static void print_json(const struct ssb_result *r)
 	json_kuint(&j, "stderr_bytes", r->stderr_bytes);
 	json_kbool(&j, "stdout_cut", r->stdout_cut != 0);
 	json_kbool(&j, "stderr_cut", r->stderr_cut != 0);
+	json_kuint(&j, "limits_hit", r->limits_hit);
 	json_kuint(&j, "violations", r->violations);
 	json_kstr(&j, "severity", r->severity);
 	json_kstr(&j, "classes", r->classes);
@@ -254,26 +255,15 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 	if (r->end == SSB_END_SESSION) {
 		say_errorf("the session ended the skill: %s", r->session_reason);
 	}
-	if (r->end == SSB_END_TIMEOUT) {
-		say_notef("the time limit ended the skill; allow more with --timeout, or "
-		          "resources.max_runtime_seconds in the manifest");
+	/* Print the summary after a failed run, too, even without a violation: a denial that is not
+	 * a violation may be the reason for the failure. */
+	bool denials = !quiet && (r->violations > 0 || r->exit_status != 0);
+	bool told = !quiet && (denials || r->limits_hit > 0) &&
+	            cli_record_summary(r->trace_path, r->run_id, denials);
+	if (r->limits_hit > 0 && !told) {
+		say_notef("a limit of the run was reached; see %s", r->trace_path);
 	}
-	if (r->end == SSB_END_MEMORY) {
-		say_notef("the memory limit ended the skill; allow more with --memory, or "
-		          "resources.memory_mb in the manifest");
-	}
-	if (r->stdout_cut || r->stderr_cut) {
-		say_notef("%s was cut at its limit; allow more with --max-output, or "
-		          "resources.max_output_bytes in the manifest",
-		          r->stdout_cut && r->stderr_cut ? "the output on stdout and stderr"
-		          : r->stdout_cut                ? "stdout"
-		                                         : "stderr");
-	}
-	/* The summary is printed after a failed run, too, even if there was no violation: a
-	 * denial that is not a violation may have caused the failure. */
-	bool told = !quiet && (r->violations > 0 || r->exit_status != 0) &&
-	            cli_record_summary(r->trace_path, r->run_id);
-	if (r->violations > 0 && !told) {
+	if (r->violations > 0 && !(told && denials)) {
 		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
 		          r->violations == 1 ? "" : "s", r->trace_path);
 	}
@@ -346,8 +336,9 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
 	watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
-		/* The skill must not be able to hide messages about the run. */
-		say_calm((result.stdout_open && isatty(STDOUT_FILENO) == 1) || result.stderr_open);
+		/* The skill must not be able to hide our messages about the run. */
+		bool same = isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+		say_calm((result.stdout_open && same) || result.stderr_open);
 	}
 	if (rc != 0) {
 		return request_fail(r, &err, exit_status_of(&err, true));

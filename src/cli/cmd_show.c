@@ -8,6 +8,7 @@
 #include "cli/cli_record.h"
 #include "cli/say.h"
 #include "report/overview.h"
+#include "report/why.h"
 
 #define SHOWN_ITEMS 20 /* items shown of each group without -v */
 
@@ -36,6 +37,11 @@ static void show_item(struct buf *out, const struct overview_item *i)
 	bool denied = i->group == GROUP_DENIED;
 
 	buf_addf(out, "  %6" PRIu64 " x  ", i->count);
+	if (i->denial == DENIAL_LIMIT) {
+		why_limit(out, i);
+		buf_addc(out, '\n');
+		return;
+	}
 	say_colour(out, STDOUT_FILENO, denied ? SAY_RED : SAY_PLAIN, i->text);
 	if (i->bytes_out > 0 || i->bytes_in > 0) {
 		buf_adds(out, ", ");

@@ -82,12 +82,12 @@ static void put_short(struct buf *out, int fd, const struct overview_item *i)
 	}
 }
 
-static size_t count_everyday(const struct overview *v)
+static size_t count_kind(const struct overview *v, enum denial_kind kind)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->n_items; i++) {
-		n += v->items[i].denial == DENIAL_EVERYDAY;
+		n += v->items[i].denial == kind;
 	}
 	return n;
 }
@@ -96,7 +96,7 @@ static size_t count_everyday(const struct overview *v)
  * failure, but it can. */
 static void put_everyday(struct buf *out, const struct overview *v, size_t others)
 {
-	if (count_everyday(v) == 0) {
+	if (count_kind(v, DENIAL_EVERYDAY) == 0) {
 		return;
 	}
 	buf_adds(out, others > 0 ? "\nalso refused; most programs try such things and work without "
@@ -106,6 +106,17 @@ static void put_everyday(struct buf *out, const struct overview *v, size_t other
 	for (size_t n = 0; n < v->n_items; n++) {
 		if (v->items[n].denial == DENIAL_EVERYDAY) {
 			put_short(out, STDOUT_FILENO, &v->items[n]);
+		}
+	}
+}
+
+static void put_limits(struct buf *out, const struct overview *v, const char *before)
+{
+	for (size_t i = 0; i < v->n_items; i++) {
+		if (v->items[i].denial == DENIAL_LIMIT) {
+			buf_adds(out, before);
+			why_limit(out, &v->items[i]);
+			buf_addc(out, '\n');
 		}
 	}
 }
@@ -120,10 +131,16 @@ static void put_text(struct buf *out, const struct overview *v)
 			put_item(out, ++number, &v->items[n]);
 		}
 	}
-	if (number + count_everyday(v) == 0) {
+	bool limits = count_kind(v, DENIAL_LIMIT) > 0;
+	if (number + count_kind(v, DENIAL_EVERYDAY) == 0 && !limits) {
 		buf_adds(out, text_without_denials(v));
 	}
-	put_everyday(out, v, number);
+	if (limits) {
+		buf_adds(out, number > 0 ? "\nlimits that were reached:\n"
+		                         : "limits that were reached:\n");
+		put_limits(out, v, "  ");
+	}
+	put_everyday(out, v, number + limits);
 	if (v->unexplained > 0) {
 		buf_addf(out, "\n%" PRIu64 " more attempts are in the record and not shown here\n",
 		         v->unexplained);
@@ -201,7 +218,19 @@ static bool put_hidden(struct buf *out, const struct overview *v)
 	return shown > 0;
 }
 
-bool cli_record_summary(const char *trace_path, const char *run_id)
+/* Returns false if there is nothing to print. */
+static bool put_denied(struct buf *out, const struct overview *v)
+{
+	if (overview_count_told(v) == 0) {
+		return put_hidden(out, v);
+	}
+	say_colour(out, STDERR_FILENO, SAY_YELLOW, only_failed(v) ? "failed" : "denied");
+	buf_adds(out, ":\n");
+	put_summary(out, v);
+	return true;
+}
+
+bool cli_record_summary(const char *trace_path, const char *run_id, bool denials)
 {
 	AUTO(run_file_done) struct run_file file = RUN_FILE_NONE;
 	AUTO(overview_done) struct overview v = { 0 };
@@ -219,15 +248,19 @@ bool cli_record_summary(const char *trace_path, const char *run_id)
 	    overview_read(&v, file.fd, run_id, &err) != 0) {
 		return false;
 	}
+	put_limits(&out, &v, "skillsandbox: ");
+	size_t end = out.len;
 	buf_adds(&out, "skillsandbox: ");
-	if (overview_count_told(&v) > 0) {
-		say_colour(&out, STDERR_FILENO, SAY_YELLOW, only_failed(&v) ? "failed" : "denied");
-		buf_adds(&out, ":\n");
-		put_summary(&out, &v);
-	} else if (!put_hidden(&out, &v)) {
+	if (!denials || !put_denied(&out, &v)) {
+		out.len = end;
+		out.data[end] = '\0';
+	}
+	if (out.len == 0) {
 		return false;
 	}
-	buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
+	if (denials) {
+		buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
+	}
 	(void)say_out(STDERR_FILENO, &out);
 	return true;
 }

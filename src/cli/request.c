@@ -197,6 +197,14 @@ static int take_image(struct request *r, struct ssb_error *err)
 	               : set_image(r, &image, err);
 }
 
+/* Returns whether the command gets a terminal of its own that shows what a person types and reads.
+ */
+static bool is_interactive(const struct request *r)
+{
+	return (r->command->bit & (ON_RUN | ON_INSPECT)) != 0 && r->options->tty != TTY_NO &&
+	       isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+}
+
 static int plan_bare(struct request *r, char *const fallback[], struct planned *p,
                      struct ssb_error *err)
 {
@@ -208,7 +216,8 @@ static int plan_bare(struct request *r, char *const fallback[], struct planned *
 	}
 	const struct plan_request q = { .owner = request_owner(r, err),
 		                        .options = r->options,
-		                        .args = argv };
+		                        .args = argv,
+		                        .interactive = is_interactive(r) };
 	return q.owner != NULL ? plan_decide(&q, &p->plan, p->diags, err) : -1;
 }
 

@@ -25,7 +25,7 @@ void say_calm(bool mid_line)
 	bool terminal = isatty(STDERR_FILENO) == 1;
 
 	calm_first = terminal && term != NULL && strcmp(term, "dumb") != 0;
-	line_first = terminal && mid_line;
+	line_first = mid_line;
 }
 
 bool say_coloured(int fd)

@@ -48,7 +48,10 @@ void broker_report(struct broker *b, const struct egress_event *e)
 	/* If the supervisor does not read, this call blocks, so that nothing happens that is not
 	 * recorded. The supervisor never waits for the broker. If the supervisor has ended, the
 	 * broker ends, too. */
-	(void)!send(b->c->events, e, sizeof(*e), MSG_NOSIGNAL);
+	struct egress_event out = *e;
+
+	out.inward = e->reason == REASON_BYTE_LIMIT && b->bytes_out < b->c->max_bytes_out;
+	(void)!send(b->c->events, &out, sizeof(out), MSG_NOSIGNAL);
 }
 
 /* Both ends of a connection are edge-triggered: they are read and written until they block. */

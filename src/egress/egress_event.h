@@ -39,7 +39,8 @@ struct egress_event {
 	struct address asked;
 	struct address dialled; /* all zero: no address */
 	uint8_t via_proxy;      /* not 0: `dialled` is the address of the owner's proxy */
-	uint8_t unused[7];      /* takes the place of padding, because the ledger compares events
+	uint8_t inward;         /* with REASON_BYTE_LIMIT: not 0: it is the limit of bytes in */
+	uint8_t unused[6];      /* takes the place of padding, because the ledger compares events
 	                           with memcmp() */
 	uint64_t bytes_out;
 	uint64_t bytes_in;

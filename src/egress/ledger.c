@@ -125,6 +125,28 @@ static void put_rule(struct json *j, const struct ssb_plan *plan, int rule)
 	}
 }
 
+/* Names the limit of the plan that was reached, if it is one. */
+static void put_limit(struct json *j, const struct egress_event *e, const struct net_limits *net)
+{
+	const char *limit = NULL;
+	uint64_t value = 0;
+
+	if (e->reason == REASON_TOO_MANY_CONNECTIONS) {
+		limit = "max_connections";
+		value = net->max_connections;
+	} else if (e->reason == REASON_BYTE_LIMIT) {
+		limit = e->inward != 0 ? "max_bytes_in" : "max_bytes_out";
+		value = e->inward != 0 ? net->max_bytes_in : net->max_bytes_out;
+	} else if (e->reason == REASON_RATE_LIMIT && e->protocol == PROTOCOL_TCP) {
+		limit = "max_connections_per_second";
+		value = net->max_connections_per_second;
+	}
+	if (limit != NULL) {
+		json_kstr(j, "limit", limit);
+		json_kuint(j, "value", value);
+	}
+}
+
 static void put_data(struct json *j, void *arg)
 {
 	const struct event_data *d = arg;
@@ -143,6 +165,7 @@ static void put_data(struct json *j, void *arg)
 	} else if (e->kind != EGRESS_LIMITED && e->kind != EGRESS_MALFORMED) {
 		put_connection(j, d);
 	}
+	put_limit(j, e, &d->plan->net);
 	if (d->entry != NULL) {
 		json_kuint(j, "count", d->entry->count);
 		json_kstr(j, "first", d->entry->first);

@@ -15,6 +15,9 @@
 
 #include "base/limits.h"
 
+/* The value of a limit that a run does not have. Only the plan of a bare command contains it. */
+#define RESOURCE_UNLIMITED UINT64_MAX
+
 enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 
 /* clang-format off */

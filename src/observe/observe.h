@@ -28,9 +28,12 @@ struct process {
 	pid_t thread; /* the thread's number in the sandbox */
 	/* the number of the parent process in the sandbox, at the thread's first observed call */
 	pid_t ppid;
-	int dir;       /* the thread's directory in /proc; -1: it could not be opened */
-	int alive;     /* an open file in `dir`, which can be read while the thread exists */
-	uint64_t call; /* the last notification for which the slot was checked */
+	int dir;             /* the thread's directory in /proc; -1: it could not be opened */
+	int alive;           /* an open file in `dir`, which can be read while the thread exists */
+	uint64_t call;       /* the last notification for which the slot was checked */
+	unsigned calls;      /* calls since the fds were examined */
+	unsigned look_calls; /* after so many calls the fds are examined again, */
+	uint64_t look_ms;    /* and at this clock_ms() */
 	/* the thread has called execve since `program` was read, so `program` may be wrong */
 	bool renamed;
 	char program[OBSERVE_PROGRAM];
@@ -115,7 +118,12 @@ struct observer {
 	bool thread_execs; /* a thread that is not a leader has asked for an execve */
 	bool killed_first;
 	bool starved; /* the current call cannot be examined, because fds or memory have run out */
-	int last_fd;  /* every fd in `processes` must be smaller than this */
+	uint64_t max_files; /* the skill's limit of open files; 0: the caller's own is lower */
+	/* A process of the skill had no free fd; the private disk had no room. Both may only be
+	 * read after observer_stop(). */
+	bool files_full, disk_full;
+	uint64_t disk_ms; /* clock_ms() of the last look at the disk: at most one each ms */
+	int last_fd;      /* every fd in `processes` must be smaller than this */
 	struct unix_maker maker;
 	/* ids of the calls that were handed to the maker; 0: the slot is free */
 	atomic_ullong handed[MAX_UNIX_CALLS];
@@ -142,6 +150,8 @@ pid_t observe_pidfd(pid_t tid, int fd);
 /* Returns the leader of a thread. Both are numbers in the sandbox. Returns `inner` itself if the
  * leader cannot be read. */
 pid_t observe_leader(const struct observer *o, pid_t inner);
+/* Notes if the caller has no free fd. Most calls of this function do nothing. */
+void observe_look_files(struct observer *o, const struct seccomp_notif *n);
 /* Must be called when the caller is about to execute another program: makes the table read its
  * program again. */
 void observe_forget(struct observer *o, const struct seccomp_notif *n);

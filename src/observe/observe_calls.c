@@ -290,6 +290,9 @@ void observe_call(struct observer *o, struct seccomp_notif *n)
 	} else if (c == NULL || (!o->armed && c->family != CALL_EXEC)) {
 		(void)notify_continue(o->listener, n);
 	} else {
+		if (c->family != CALL_EXEC) {
+			observe_look_files(o, n);
+		}
 		dispatch_call(o, n, c);
 	}
 }

@@ -10,6 +10,8 @@
 #include "observe/observe_calls.h"
 #include "base/array.h"
 #include "base/own.h"
+#include "os/clock.h"
+#include "os/file.h"
 #include "os/notify.h"
 #include "policy/path.h"
 
@@ -164,6 +166,18 @@ static void ask_to_write(const char *path, struct judgement *j)
 	}
 }
 
+/* A program that finds no room often deletes what it has written. The kernel has not executed that
+ * call yet. The skill's root and its private places are one file system. */
+static void look_at_disk(struct observer *o)
+{
+	uint64_t now = clock_ms();
+
+	if (!o->disk_full && now != o->disk_ms) {
+		o->disk_ms = now;
+		o->disk_full = file_system_full(o->root);
+	}
+}
+
 static void see_change(struct observer *o, const struct seccomp_notif *n,
                        const struct observed_call *c)
 {
@@ -188,6 +202,9 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	}
 	if (c->entry) {
 		observe_judge_entry(o, l.at.path, &l.says);
+	}
+	if (l.says.rule == RULE_PRIVATE) {
+		look_at_disk(o);
 	}
 	calm_git(o, n, l.at.path, l.at.path, &l.says);
 	if (!observe_answer(o, n, &l, &e)) {

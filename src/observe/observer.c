@@ -229,6 +229,16 @@ bool observer_killed_first(const struct observer *o)
 	return o != NULL && o->killed_first;
 }
 
+bool observer_files_full(const struct observer *o)
+{
+	return o != NULL && o->files_full;
+}
+
+bool observer_disk_full(const struct observer *o)
+{
+	return o != NULL && o->disk_full;
+}
+
 /* Writes as many names as a line has room for. Returns how many names were left out. A name may
  * contain any bytes, because not every name comes from a manifest. So each byte may need an escape
  * sequence of six bytes. */

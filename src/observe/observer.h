@@ -107,6 +107,11 @@ void observer_stop(struct observer *o);
  * make. Accepts NULL. */
 bool observer_killed_first(const struct observer *o);
 
+/* Return whether a process of the skill was seen without a free fd, and the private disk without
+ * room. Call them after observer_stop(). Accept NULL. */
+bool observer_files_full(const struct observer *o);
+bool observer_disk_full(const struct observer *o);
+
 /* Records the skill's environment as one event: the variables that the skill got, the variables
  * that it asked for but that do not exist, and the number of variables that were withheld. */
 void observer_environment(struct trace *t, const struct ssb_plan *plan);

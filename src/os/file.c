@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +81,16 @@ ssize_t file_path(int fd, char *out, size_t size)
 	}
 	out[n > 0 ? n : 0] = '\0';
 	return n;
+}
+
+bool file_system_full(int fd)
+{
+	const uint64_t little = 16384; /* a program may need several blocks at once */
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_blocks > 0 &&
+	       ((uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize < little ||
+	        (fs.f_files > 0 && fs.f_ffree == 0));
 }
 
 int file_lock(int fd, unsigned wait_ms)

@@ -45,6 +45,10 @@ int file_check_owned(int fd, uid_t uid, const char *what, const char *file, stru
  * the path is too long, `out` is "" and the result is -1. */
 ssize_t file_path(int fd, char *out, size_t size);
 
+/* Returns whether the file system of fd has (nearly) no room for more data, or none for more
+ * files. */
+bool file_system_full(int fd);
+
 /* Takes an exclusive flock(2) on fd; closing fd releases the lock. Fails with EWOULDBLOCK if
  * another process still has the lock after `wait_ms`: that process may be stopped. */
 int file_lock(int fd, unsigned wait_ms);

@@ -57,6 +57,7 @@ struct plan_request {
 	        *args; /* arguments of the skill (NULL: none), or the command and its arguments */
 	struct plan_consent consent;
 	struct narrow narrow;
+	bool interactive; /* the run will have the terminal of a person */
 	/* a client of the server made the request: the run has no terminal, and its record is at
 	 * the usual place */
 	bool served;

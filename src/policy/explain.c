@@ -219,8 +219,14 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		put_label(out, "limits", i == 0);
 		const struct resource *r = &RESOURCES[i];
-		buf_addf(out, "%-20s %llu%s\n", r->name,
-		         (unsigned long long)resource_of(&p->res, r), r->after);
+		uint64_t v = resource_of(&p->res, r);
+		if (v == RESOURCE_UNLIMITED) {
+			buf_addf(out, "%-20s none: %s\n", r->name,
+			         r->unit == UNIT_SECONDS ? "the command runs in your terminal"
+			                                 : "it is a command, not a skill");
+		} else {
+			buf_addf(out, "%-20s %llu%s\n", r->name, (unsigned long long)v, r->after);
+		}
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),
 	         p->unix_sockets  ? "allowed"

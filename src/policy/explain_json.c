@@ -132,7 +132,13 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 {
 	json_kopen(j, "limits", '{');
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-		json_kuint(j, RESOURCES[i].name, resource_of(&p->res, &RESOURCES[i]));
+		uint64_t v = resource_of(&p->res, &RESOURCES[i]);
+		json_key(j, RESOURCES[i].name);
+		if (v == RESOURCE_UNLIMITED) {
+			json_null(j);
+		} else {
+			json_uint(j, v);
+		}
 	}
 	json_close(j, '}');
 	json_kstr(j, "profile", profile_name(p->profile));

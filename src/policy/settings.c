@@ -66,6 +66,13 @@ static void set_limits(struct build *b)
 	uint64_t memory = memory_of_machine();
 
 	b->plan->res = b->manifest != NULL ? b->manifest->resources : RESOURCE_DEFAULTS;
+	if (b->manifest == NULL) {
+		/* You typed this command yourself: its output must not be cut, and an interactive
+		 * program must not end while you use it. */
+		b->plan->res.max_output_bytes = RESOURCE_UNLIMITED;
+		b->plan->res.max_runtime_seconds =
+		        b->request->interactive ? RESOURCE_UNLIMITED : DEF_RUNTIME_SECONDS;
+	}
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
 		const struct resource *r = &RESOURCES[i];
 		uint64_t *v = resource_in(&b->plan->res, r);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/limit_text.h"
 #include "trace/classes.h"
 #include "trace/layers.h"
 #include "trace/reader.h"
@@ -50,12 +51,30 @@ static char *copy_kind(const struct line *l)
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
-static char *copy_remedy(const struct line *l, enum remedy_grant *ret_grants)
+/* Returns the reason with the value of the limit, or "" if no limit belongs to the line. */
+static char *copy_because(const struct line *l, enum denial_kind denial)
+{
+	const char *words = reason_text(line_get_reason(l));
+	auto_buf out;
+
+	buf_init(&out, TEXT_BYTES);
+	buf_adds(&out, "");
+	if (denial == DENIAL_LIMIT) {
+		buf_adds(&out, "a limit of the run was reached");
+	} else if (words != NULL && limit_text_known(l)) {
+		buf_addf(&out, "%s (the limit is ", words);
+		limit_text_value(&out, l);
+		buf_addc(&out, ')');
+	}
+	return buf_steal(&out);
+}
+
+static char *copy_remedy(const struct line *l, bool bare, enum remedy_grant *ret_grants)
 {
 	auto_buf out;
 
 	buf_init(&out, 4 * TEXT_BYTES);
-	*ret_grants = remedy_text(&out, l);
+	*ret_grants = remedy_text(&out, l, bare);
 	return out.failed ? strdup("") : buf_steal(&out);
 }
 
@@ -111,6 +130,7 @@ static void item_done(struct overview_item *i)
 	free(i->kind);
 	free(i->program);
 	free(i->reason);
+	free(i->because);
 	free(i->rule);
 	free(i->error);
 	free(i->remedy);
@@ -139,28 +159,32 @@ static enum denial_kind judge_denial(const struct overview *v, const struct line
 	               reason_is_misfortune(reason) ||
 	               (hidden && !overview_is_settings(v->home, path));
 
+	if (group == GROUP_LIMITS) {
+		return limit_text_known(l) ? DENIAL_LIMIT : DENIAL_NOT;
+	}
 	return group == GROUP_DENIED    ? DENIAL_VIOLATION
 	       : group != GROUP_REFUSED ? DENIAL_NOT
 	       : matters                ? DENIAL_PLAIN
 	                                : DENIAL_EVERYDAY;
 }
 
-static bool fill_denied(struct overview_item *i, const struct line *l)
+static bool fill_denied(struct overview_item *i, const struct line *l, bool bare)
 {
 	enum event_status status = line_get_status(l);
 
 	i->kind = copy_kind(l);
 	i->program = copy_text(l, "program");
-	i->reason = copy_text(l, "reason");
+	i->reason = copy_text(l, i->denial == DENIAL_LIMIT ? "limit" : "reason");
+	i->because = copy_because(l, i->denial);
 	i->why = line_get_reason(l);
 	i->rule = copy_rule(l);
 	i->error = copy_text(l, "error");
-	i->remedy = copy_remedy(l, &i->grants);
+	i->remedy = copy_remedy(l, bare, &i->grants);
 	i->first = copy_text(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;
 	return i->kind != NULL && i->program != NULL && i->reason != NULL && i->rule != NULL &&
-	       i->error != NULL && i->remedy != NULL && i->first != NULL;
+	       i->because != NULL && i->error != NULL && i->remedy != NULL && i->first != NULL;
 }
 
 /* Cuts the text to at most TEXT_BYTES, at the end of a character. */
@@ -238,7 +262,7 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 		                     .hash = hash,
 		                     .text = strdup(text.data) };
 	i->denial = judge_denial(v, l, group);
-	if (i->text == NULL || (i->denial != DENIAL_NOT && !fill_denied(i, l))) {
+	if (i->text == NULL || (i->denial != DENIAL_NOT && !fill_denied(i, l, v->bare))) {
 		item_done(i);
 		return NULL;
 	}
@@ -452,7 +476,9 @@ static void take_dropped(struct overview *v, const struct line *l)
 
 static void take_line(struct overview *v, const struct line *l)
 {
-	if (l->kind == EV_LAYERS) {
+	if (l->kind == EV_RUN) {
+		v->bare = json_is(line_get(l, "manifest"), JSON_NULL);
+	} else if (l->kind == EV_LAYERS) {
 		take_layers(v, l);
 	} else if (l->kind == EV_END) {
 		if (v->facts.state == RUN_ENDED) {

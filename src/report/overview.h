@@ -30,6 +30,7 @@ enum denial_kind {
 	/* Programs try this in normal use, and work without it: system calls for which libraries
 	 * have a substitute, settings that a program looks for. */
 	DENIAL_EVERYDAY,
+	DENIAL_LIMIT, /* a limit of the run was reached; `text` says which */
 };
 
 /* All texts are already escaped; "" if nothing is known. */
@@ -51,8 +52,9 @@ struct overview_item {
 	/* Only denials have these texts, and a denial has all of them. */
 	char *kind; /* kind of the item's first line: "file_blocked" */
 	char *program;
-	char *reason;    /* the code of the reason, as in the record */
+	char *reason;    /* the code of the reason, or the name of the limit, as in the record */
 	enum reason why; /* the same code as an enum */
+	char *because;   /* the reason in words, if a limit belongs to them; else "" */
 	char *rule;
 	char *error;
 	char *remedy;
@@ -76,6 +78,7 @@ struct overview {
 	size_t n_items; /* ordered by bin, then as in the record */
 	size_t n_in[BIN_COUNT];
 	size_t n_denied;
+	bool bare;        /* a command without a manifest */
 	const char *home; /* the skill's home; valid only while the record is read */
 	uint32_t *table;  /* hash table: index of the item + 1 */
 	struct {

@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "base/visible.h"
+#include "report/limit_text.h"
 #include "report/render.h"
 
 /* Appends a word, quoted for a shell, with hidden characters made visible. */
@@ -86,7 +87,7 @@ static enum remedy_grant put_file(struct buf *out, const struct line *l,
 	return read ? REMEDY_GRANTS_OTHER : REMEDY_GRANTS_WRITE;
 }
 
-enum remedy_grant remedy_text(struct buf *out, const struct line *l)
+enum remedy_grant remedy_text(struct buf *out, const struct line *l, bool bare)
 {
 	const struct json_node *given = line_get(l, "remedy");
 	const struct json_node *path = line_get(l, "path");
@@ -97,6 +98,10 @@ enum remedy_grant remedy_text(struct buf *out, const struct line *l)
 
 	if (json_is(given, JSON_STRING) && given->len > 0) {
 		return put_given(out, given);
+	}
+	if (limit_text_known(l)) {
+		limit_text_remedy(out, l, bare);
+		return REMEDY_GRANTS_OTHER;
 	}
 	if (kind == REMEDY_NETWORK && json_is(host, JSON_STRING) && host->len > 0) {
 		return put_network(out, host, json_integer(line_get(l, "port"), 0));

@@ -8,9 +8,10 @@
 /* What the first flag of a remedy grants. */
 enum remedy_grant { REMEDY_GRANTS_OTHER, REMEDY_GRANTS_WRITE, REMEDY_GRANTS_NET };
 
-/* Appends the remedy that the record contains, or else one that is made from the attempt. Appends
- * nothing if there is none. The text is escaped and quoted for a shell, because a skill chooses its
- * paths, and people copy the text that they read. */
-enum remedy_grant remedy_text(struct buf *out, const struct line *l);
+/* Appends the remedy that the record contains, or else one that is made from the attempt or from
+ * the limit. `bare` is true for a command without a manifest. Appends nothing if there is no
+ * remedy. The text is escaped and quoted for a shell, because a skill chooses its paths, and people
+ * copy the text that they read. */
+enum remedy_grant remedy_text(struct buf *out, const struct line *l, bool bare);
 
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/limit_text.h"
 #include "trace/layers.h"
 #include "base/own.h"
 #include "base/utf8.h"
@@ -215,7 +216,9 @@ void render_what(struct buf *out, const struct line *l)
 	const struct json_node *args = line_get(l, "args");
 	enum render_group group = find_kind(l)->group;
 
-	if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
+	if (l->kind == EV_RESOURCE_LIMIT_HIT && limit_text_known(l)) {
+		limit_text_what(out, l);
+	} else if (l->kind == EV_SYSCALL_BLOCKED && op != NULL) {
 		put_call(out, l, op);
 	} else if (group == GROUP_PROGRAMS && json_is(args, JSON_ARRAY) && args->n > 0) {
 		put_program(out, l, args);

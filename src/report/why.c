@@ -5,7 +5,7 @@
 
 const char *why_reason(const struct overview_item *i)
 {
-	const char *words = reason_text(i->why);
+	const char *words = i->because[0] != '\0' ? i->because : reason_text(i->why);
 
 	return words != NULL ? words : "the plan does not allow it";
 }
@@ -13,6 +13,15 @@ const char *why_reason(const struct overview_item *i)
 const char *why_remedy(const struct overview_item *i)
 {
 	return i->remedy[0] != '\0' ? i->remedy : "it cannot be allowed";
+}
+
+void why_limit(struct buf *out, const struct overview_item *i)
+{
+	assert(i->denial == DENIAL_LIMIT);
+	buf_adds(out, i->text);
+	if (i->remedy[0] != '\0') {
+		buf_addf(out, "; allow more: %s", i->remedy);
+	}
 }
 
 void why_json_item(struct json *j, const struct overview_item *i)

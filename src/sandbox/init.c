@@ -23,6 +23,7 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/clone.h"
+#include "os/file.h"
 #include "os/seccomp.h"
 #include "sandbox/fallback.h"
 #include "sandbox/stage.h"
@@ -31,6 +32,9 @@
 
 /* When the first memory check takes place. Most runs are over by then, and need no check. */
 #define FIRST_LOOK_MS 20
+
+/* The time between two looks whether the private tmpfs is full, unless the memory checks look. */
+#define DISK_LOOK_MS 1000
 
 /* Limits for a pause by signals. STILL_LOOK_MS: the interval between two checks for running
  * processes. STILL_STRIKES: how many checks may find a running process after all had stopped.
@@ -46,6 +50,8 @@ static struct {
 	struct watchdog dog;
 	uint64_t deadline;
 	uint64_t look_at; /* time of the next memory check; 0: never */
+	uint64_t disk_at; /* time of the next look at the private tmpfs; 0: never */
+	bool disk_full;   /* it was full at some look */
 
 	bool paused; /* the run is paused: the clock of the time limit is stopped */
 	uint64_t paused_ms;
@@ -111,7 +117,6 @@ int init_end_watch(struct stage *s)
 	if (!s->config->governed) {
 		own_close(&init.dog.proc_fd);
 	}
-	own_close(&s->scratch);
 	return s->config->namespaces ? caps_set(0) : 0;
 }
 
@@ -142,6 +147,11 @@ static bool init_end_others(const struct stage *s)
 	return ended;
 }
 
+static void init_look_at_disk(const struct stage *s)
+{
+	init.disk_full = init.disk_full || file_system_full(s->scratch);
+}
+
 static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_cause cause,
                                uint64_t memory)
 {
@@ -150,6 +160,12 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 	m.ended.wstatus = wstatus;
 	m.ended.cause = cause;
 	m.ended.memory = memory;
+	init_look_at_disk(s);
+	m.ended.disk_full = init.disk_full;
+	if (s->watchdog) {
+		watchdog_count(&init.dog, cause == CAUSE_EXIT);
+	}
+	m.ended.tasks = init.dog.tasks;
 	m.ended.left = !init_end_others(s);
 	(void)!write(s->ctl, &m, sizeof(m));
 	_exit(0);
@@ -286,6 +302,11 @@ static void init_keep_time(const struct stage *s)
 	}
 	if (init.look_at != 0 && now >= init.look_at) {
 		init.look_at = now + init_look(s);
+		init_look_at_disk(s);
+	}
+	if (init.disk_at != 0 && now >= init.disk_at) {
+		init_look_at_disk(s);
+		init.disk_at = init.disk_full ? 0 : now + DISK_LOOK_MS;
 	}
 	if (init.still_at != 0 && now >= init.still_at) {
 		init_keep_still(s);
@@ -294,7 +315,8 @@ static void init_keep_time(const struct stage *s)
 
 static int init_rest_ms(void)
 {
-	const uint64_t times[] = { init.paused ? 0 : init.deadline, init.look_at, init.still_at };
+	const uint64_t times[] = { init.paused ? 0 : init.deadline, init.look_at, init.disk_at,
+		                   init.still_at };
 	uint64_t now = clock_ms();
 	uint64_t next = now + 1000000;
 
@@ -308,8 +330,9 @@ _Noreturn void init_main(struct stage *s, pid_t skill)
 {
 	assert(skill > 0 && s->meet >= 0);
 	init_reap(s, skill); /* the skill may have ended before the signalfd existed */
-	init.deadline = clock_ms() + s->config->max_seconds * 1000;
+	init.deadline = run_deadline(s->config->max_seconds);
 	init.look_at = s->watchdog ? clock_ms() + FIRST_LOOK_MS : 0;
+	init.disk_at = s->watchdog || s->scratch < 0 ? 0 : clock_ms() + DISK_LOOK_MS;
 
 	for (;;) {
 		struct pollfd p[2] = { { s->ctl, POLLIN, 0 }, { init.sig_fd, POLLIN, 0 } };

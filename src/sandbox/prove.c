@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/own.h"
+#include "manifest/resources.h"
 #include "os/probe.h"
 #include "sandbox/sandbox.h"
 
@@ -295,7 +296,9 @@ static int attack_inside(const struct prove_world *w, struct results *r, struct 
 {
 	struct run_request q = run_request_of(w->plan, (const int[3]){ -1, -1, -1 });
 
-	q.max_seconds = q.max_seconds > MIN_RUN_SECONDS ? q.max_seconds : MIN_RUN_SECONDS;
+	if (q.max_seconds < MIN_RUN_SECONDS || q.max_seconds == RESOURCE_UNLIMITED) {
+		q.max_seconds = MIN_RUN_SECONDS;
+	}
 	q.tty = TTY_NO;
 	while (r->started < r->n) {
 		struct prove_job job = { .world = w, .first = r->started };

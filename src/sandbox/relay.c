@@ -18,7 +18,7 @@ void pump_init(struct pump *p, int from, int to, uint64_t limit)
 	p->to = to;
 	p->owns_from = p->owns_to = false;
 	p->limit = limit;
-	p->done = 0;
+	p->done = p->total = 0;
 	p->cut = p->open = false;
 	p->trace = NULL;
 	p->head = p->len = p->line_len = 0;
@@ -109,6 +109,7 @@ static void pump_read(struct pump *p)
 		return;
 	}
 	uint64_t room = p->limit - p->done;
+	p->total += (uint64_t)n;
 	if ((uint64_t)n > room) {
 		p->cut = true;
 		n = (ssize_t)room;

@@ -23,6 +23,7 @@ struct pump {
 	bool owns_to;   /* `to` is closed at the end, so that the skill reads the end of file */
 	uint64_t limit; /* UINT64_MAX: no limit */
 	uint64_t done;  /* bytes delivered */
+	uint64_t total; /* bytes read, with those that were cut off */
 	bool cut;
 	bool open;           /* the last byte that was read is not a newline */
 	int error;           /* errno of the first failed write while a reader exists; 0: none */

@@ -70,6 +70,10 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 	} else if (r->ended && WIFEXITED(r->wstatus)) {
 		res->end = SSB_END_EXITED;
 		res->exit_status = WEXITSTATUS(r->wstatus);
+		/* Whoever reads cut output must not take it for the whole. */
+		if (res->exit_status == 0 && (res->stdout_cut || res->stderr_cut)) {
+			res->exit_status = SSB_STATUS_CUT;
+		}
 	} else {
 		res->end = r->canceled != 0 ? SSB_END_CANCELED : SSB_END_SIGNALED;
 		res->signal = r->ended ? WTERMSIG(r->wstatus) : r->canceled;
@@ -89,44 +93,11 @@ static void fill_end(const struct run *r, struct ssb_result *res)
 	}
 }
 
-static void record_limits(const struct run *r, const struct pump pumps[3],
-                          const struct ssb_result *res)
+static void record_ends(const struct run *r, const struct ssb_result *res)
 {
-	const struct resources *lim = &r->plan->res;
-
-	for (int i = 1; i < 3; i++) {
-		if (pumps[i].cut) {
-			trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
-			             "max_output_bytes: %s cut after %llu bytes",
-			             i == 1 ? "stdout" : "stderr",
-			             (unsigned long long)lim->max_output_bytes);
-		}
-	}
 	if (res->end == SSB_END_SESSION) {
 		trace_eventf(r->trace, EV_SKILL_FAILED, "ended by its session: %s",
 		             res->session_reason);
-	}
-	if (res->end == SSB_END_TIMEOUT) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
-		             "max_runtime_seconds: ended after %llu s",
-		             (unsigned long long)r->request->max_seconds);
-	}
-	if (res->end == SSB_END_MEMORY) {
-		/* With a cgroup, the kernel enforces the limit and reports no value, so r->memory
-		 * is 0. */
-		char seen[48] = "";
-		if (r->memory > 0) {
-			snprintf(seen, sizeof(seen), " (%llu MB measured)",
-			         (unsigned long long)(r->memory >> 20));
-		}
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT, "memory_mb: ended past %llu MB%s",
-		             (unsigned long long)lim->memory_mb, seen);
-	}
-	if (r->cgroup != NULL && cgroup_pids_hits(r->cgroup) > 0) {
-		trace_eventf(r->trace, EV_RESOURCE_LIMIT_HIT,
-		             "max_processes: %llu starts refused, the limit is %llu",
-		             (unsigned long long)cgroup_pids_hits(r->cgroup),
-		             (unsigned long long)lim->max_processes);
 	}
 	if (res->end == SSB_END_SIGNALED && res->signal == SIGSYS &&
 	    !observer_killed_first(r->observer)) {
@@ -166,7 +137,8 @@ static void record_bare(const struct run *r)
 
 static void record_end(struct run *r, const struct pump pumps[3], struct ssb_result *res)
 {
-	record_limits(r, pumps, res);
+	run_limits_record(r, pumps, res);
+	record_ends(r, res);
 	record_still(r);
 	record_bare(r);
 	trace_eventf(r->trace, EV_EXIT_CODE, "%d", res->exit_status);
@@ -325,11 +297,11 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 			                "the skill's output could not be delivered completely");
 		}
 	}
-	fill_end(r, res);
 	res->stdout_bytes = pumps[1].done;
 	res->stderr_bytes = pumps[2].done;
 	res->stdout_cut = pumps[1].cut;
 	res->stderr_cut = pumps[2].cut;
+	fill_end(r, res);
 	res->stdout_open = pumps[1].open;
 	res->stderr_open = pumps[2].open;
 	res->duration_us = clock_us() - r->start_us;

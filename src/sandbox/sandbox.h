@@ -16,6 +16,7 @@
 
 #include "trace/trace.h"
 #include "base/buf.h"
+#include "os/clock.h"
 #include "os/marks.h"
 #include "policy/plan.h"
 #include "sandbox/prepared.h"
@@ -40,6 +41,15 @@ struct run_request {
 	struct ssb_watch watches[RUN_WATCHES];
 	size_t n_watches;
 };
+
+/* Returns the clock_ms() at which a time limit that begins now is over. RESOURCE_UNLIMITED gives a
+ * time that never comes. */
+static inline uint64_t run_deadline(uint64_t max_seconds)
+{
+	const uint64_t never = 1ULL << 40;
+
+	return clock_ms() + (max_seconds < never ? max_seconds : never) * 1000;
+}
 
 static inline struct run_request run_request_of(const struct ssb_plan *plan, const int stdio[3])
 {

@@ -94,7 +94,7 @@ struct stage {
 	int skill_pidfd;
 	int rootfs;      /* config->rootfs, or the tree that init has opened */
 	int empty;       /* fd of a directory in the view that is always empty, or -1 */
-	int scratch;     /* fd on the private tmpfs, whose size the watchdog measures */
+	int scratch;     /* fd on the private tmpfs, which init examines: is it full? */
 	size_t left_out; /* how many parts of "/" init could not show */
 	bool unix_sockets;
 	bool watchdog; /* there is no cgroup: init sums the memory */
@@ -138,7 +138,9 @@ struct msg {
 			int wstatus;
 			enum end_cause cause;
 			uint64_t memory; /* bytes that the watchdog measured */
-			bool left;       /* without namespaces: some processes could not be ended */
+			uint64_t tasks; /* most processes and threads that the watchdog has found */
+			bool disk_full; /* the private tmpfs was full when init examined it */
+			bool left;      /* without namespaces: some processes could not be ended */
 		} ended;
 		int signal;
 		struct {

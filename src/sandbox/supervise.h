@@ -52,6 +52,8 @@ struct run {
 	int wstatus;
 	enum end_cause cause;
 	uint64_t memory;
+	uint64_t tasks; /* this and disk_full: see MSG_ENDED */
+	bool disk_full;
 	uint64_t share_at; /* when to set the session's CPU share; 0: never */
 	int share_tries;
 	uint64_t digest_at; /* when to compute the digests of the skill's files; 0: done, or not
@@ -79,6 +81,9 @@ void run_reap(struct run *r);
 
 /* Prepares the run and clones the child, which then builds the sandbox. */
 int run_start(struct run *r, struct ssb_error *err);
+
+/* Records the limits that the finished run has reached, and counts them in res->limits_hit. */
+void run_limits_record(const struct run *r, const struct pump pumps[3], struct ssb_result *res);
 
 /* Supervises the run until the skill has ended and its output is delivered. `pumps` carry stdin,
  * stdout and stderr; sig_fd is a signalfd of the signals that the caller blocks. */

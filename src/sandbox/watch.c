@@ -253,6 +253,8 @@ static void hear_child(struct run *r, struct pump pumps[3])
 		r->wstatus = m.ended.wstatus;
 		r->cause = m.ended.cause;
 		r->memory = m.ended.memory;
+		r->tasks = m.ended.tasks;
+		r->disk_full = m.ended.disk_full;
 		if (m.ended.left) {
 			ssb_fail(
 			        &r->failure, SSB_E_LAYER, 0, "userns",
@@ -501,7 +503,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	uint64_t kill_at = 0;
 
 	/* The time limit also covers the delivery of the output. */
-	r->deadline = clock_ms() + r->request->max_seconds * 1000 + GRACE_MS;
+	r->deadline = run_deadline(r->request->max_seconds) + GRACE_MS;
 	if (r->config.egress == NULL || r->egress.on_demand || r->without_namespaces) {
 		if (send_go(r, err) != 0) {
 			return -1;

@@ -171,9 +171,47 @@ static uint64_t beside_pages(const char *status)
 
 /* ---- step 1: bound -------------------------------------------------------- */
 
+struct bound_sum {
+	uint64_t bytes;
+	uint64_t tasks;
+};
+
+static void note_tasks(struct watchdog *w, uint64_t tasks)
+{
+	w->tasks = tasks > w->tasks ? tasks : w->tasks;
+}
+
+/* Returns the number of threads that the process has beside its first. */
+static uint64_t threads_beside(const char *status)
+{
+	uint64_t threads = watchdog_field(status, "Threads:");
+
+	return threads > 0 ? threads - 1 : 0;
+}
+
+static bool visit_task(struct watchdog *w, int dir_fd, int pid, void *arg)
+{
+	uint64_t *tasks = arg;
+	char text[WATCHDOG_STATUS_BYTES];
+
+	(void)dir_fd;
+	if (pid != w->self) {
+		*tasks += 1 + (watchdog_status(w, pid, text) ? threads_beside(text) : 0);
+	}
+	return true;
+}
+
+void watchdog_count(struct watchdog *w, uint64_t beside)
+{
+	uint64_t tasks = beside;
+
+	(void)each_process(w, visit_task, &tasks);
+	note_tasks(w, tasks);
+}
+
 static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 {
-	uint64_t *sum = arg;
+	struct bound_sum *sum = arg;
 	char text[WATCHDOG_STATUS_BYTES];
 	struct holder h = { .task = pid };
 
@@ -181,8 +219,10 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 	if (pid == w->self) {
 		return true;
 	}
+	sum->tasks++;
 	if (find_holder(w, pid, &h) && watchdog_status(w, h.task, text)) {
-		*sum += h.resident * w->page + beside_pages(text);
+		sum->bytes += h.resident * w->page + beside_pages(text);
+		sum->tasks += threads_beside(text);
 	}
 	watchdog_round_process(w, pid, w->threads || h.task != pid);
 	return true;
@@ -541,7 +581,7 @@ static bool came_late(struct watchdog *w, const struct budget *budget)
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms)
 {
 	uint64_t start = clock_ms();
-	uint64_t bound = 0;
+	struct bound_sum bound = { 0 };
 
 	/* A thread with its own fd table can hide only shared memory. So as long as the last bound
 	 * and all shared memory of the machine are together within the limit, single threads need
@@ -552,7 +592,8 @@ int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms
 	(void)each_process(w, visit_bound, &bound);
 	watchdog_round_end(w);
 	uint64_t files = shared_files(w);
-	uint64_t used = bound + files;
+	uint64_t used = bound.bytes + files;
+	note_tasks(w, bound.tasks);
 	w->bound = used;
 	struct budget budget = budget_new(EXACT_CPU_MS, EXACT_WALL_MS);
 	unsigned before = 0;

@@ -72,6 +72,7 @@ struct watchdog {
 	             bound; 0: none */
 
 	uint64_t bound; /* upper bound of the memory at the last check */
+	uint64_t tasks; /* most processes and threads that one walk has found, without init */
 	/* examine single threads, too: their fd tables could hide enough memory to exceed the
 	 * limit */
 	bool threads;
@@ -107,5 +108,9 @@ void watchdog_init(struct watchdog *w, uint64_t limit_bytes, int proc_fd, int sc
  * *ret_used is the limit and the result is 0. *ret_next_ms is the time until the next check, which
  * must come before the rest of the limit can be filled. Both are set in every case. */
 int watchdog_check(struct watchdog *w, uint64_t *ret_used, unsigned *ret_next_ms);
+
+/* Counts the processes and threads (w->tasks); a process that has just been reaped is one of
+ * `beside`. watchdog_check() does it, too. */
+void watchdog_count(struct watchdog *w, uint64_t beside);
 
 #endif

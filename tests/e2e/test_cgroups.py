@@ -153,9 +153,8 @@ def test_memory_limit_ends_every_process(ssb, delegate):
 
 
 def test_process_limit_is_exact(ssb, delegate):
-    """max_processes is enforced exactly, with a control group and without one. With a group, the
-    trace has an event. Without one, the limit of the user namespace applies, and the kernel reports
-    no event."""
+    """max_processes is exact, with a group and without, and the trace has an event: the group counts
+    refused starts; without one, init counts the processes."""
     delegate(ssb, ("memory", "pids"))
     code = """
     import json, os, signal
@@ -170,8 +169,9 @@ def test_process_limit_is_exact(ssb, delegate):
     print(json.dumps(kids))
     """
     assert ssb.probe(code, resources={"max_processes": 20}) == 19
-    kinds = [e["kind"] for e in ssb.last_trace()["events"]]
-    assert ("resource_limit_hit" in kinds) == (HAS_V2 or ssb.is_root)
+    hit, = [e["data"] for e in ssb.last_trace()["events"] if e["kind"] == "resource_limit_hit"]
+    assert (hit["limit"], hit["value"]) == ("max_processes", 20)
+    assert ("refused" in hit) == (HAS_V2 or ssb.is_root)
     assert ssb.probe(code, resources={"max_processes": 100}) == 60
     assert "resource_limit_hit" not in [e["kind"] for e in ssb.last_trace()["events"]]
 

@@ -37,6 +37,17 @@ def test_first_bytes_have_a_time(net):
     assert net.blocked("api.example.test", 443)
 
 
+def names_limit(net, reason, limit, value, words):
+    """The record has the limit as data. `why` names its value, and a field with twice the value."""
+    data = net.blocked(reason)[0]["data"]
+    assert (data["limit"], data["value"]) == (limit, value), data
+    item = next(d for d in net.runner.ssb("why", "--json", "last").ok().json()
+                if d["reason"] == reason)
+    assert item["remedy"] == f"permissions.network.{limit}: {2 * value} in the manifest", item
+    text = net.runner.ssb("why", "last").ok().text
+    assert f"(the limit is {words})" in text and item["remedy"] in text, text
+
+
 def test_limit_of_connections(net):
     code = """
     def one():
@@ -53,6 +64,7 @@ def test_limit_of_connections(net):
     assert all(failed(r) for r in got[4:]), got
     assert len(net.seen()["connections"]) == 4
     assert net.blocked("api.example.test", 7001, "too_many_connections")
+    names_limit(net, "too_many_connections", "max_connections", 4, "4 connections")
 
 
 @pytest.mark.parametrize("key,word", [("max_bytes_out", "UP"), ("max_bytes_in", "DOWN")])
@@ -78,6 +90,8 @@ def test_limit_of_bytes(net, key, word):
     cut, *_ = net.blocked("byte_limit")
     assert cut["data"]["state"] == "closed", "the one that was cut off"
     assert cut["data"]["connection"] == net.opened()[0]["data"]["connection"]
+    names_limit(net, "byte_limit", key, 1 << 20,
+                "1 MiB to the network" if word == "UP" else "1 MiB from the network")
     fine, _ = net.probe(code, [rule("api.example.test", 7003)], limits={key: 1 << 24})
     assert not fine["error"], fine
 

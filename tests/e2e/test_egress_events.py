@@ -295,7 +295,11 @@ def test_rate_of_connections(net):
     assert seconds < 30
     hit = net.events("resource_limit_hit", "rate_limit", "tcp")
     assert hit and repeats(hit), hit
+    assert hit[0]["data"]["limit"] == "max_connections_per_second"
     assert len(net.allowed()) == 60 and not net.blocked()
+    assert "connections waited at their limit (20 new connections a second); allow more: " \
+        "permissions.network.max_connections_per_second: 40 in the manifest" \
+        in net.runner.ssb("why", "last").ok().text
     best = 9
     for _ in range(4):  # a busy machine may be too slow in some of the tries
         got, seconds = net.probe(RATE, [ECHO], limits={"max_connections_per_second": 1000})

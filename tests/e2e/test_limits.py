@@ -10,6 +10,7 @@ import time
 import pytest
 
 import harness
+from terminal import Terminal
 
 
 def gone(marker, seconds=20):
@@ -450,7 +451,7 @@ def test_output_is_cut_exactly(ssb, stream):
     os.write({3 - stream}, b'whole')
     """
     r = ssb.inside(code, resources={"max_output_bytes": limit})
-    assert r.code == 0, repr(r)
+    assert r.code == 122, repr(r)
     want = (bytes(range(256)) * 100)[:limit]
     if stream == 1:
         assert r.out == want
@@ -466,7 +467,7 @@ def test_endless_output_does_not_block(ssb):
     code = "import sys\nfor i in range(20000): sys.stdout.write('y' * 1000)\n"
     start = time.monotonic()
     r = ssb.inside(code, resources={"max_output_bytes": 1000, "max_runtime_seconds": 30})
-    assert r.code == 0 and len(r.out) == 1000
+    assert r.code == 122 and len(r.out) == 1000
     assert time.monotonic() - start < 20
 
 
@@ -482,6 +483,220 @@ def test_limits_hit_are_in_the_trace(ssb):
     ssb.inside("print('x')")
     kinds = [e["kind"] for e in ssb.last_trace()["events"]]
     assert "resource_limit_hit" not in kinds
+
+
+# ---- what is said of a limit ----------------------------------------------
+
+# Each code prints "all" if no limit stops it.
+FILL = """
+import os
+try:
+    with open('/tmp/big', 'wb', buffering=0) as f:
+        for _ in range(24):
+            f.write(b'x' * (1 << 20))
+    print('all')
+except OSError as e:
+    print(e)
+"""
+FORK = """
+import os, signal
+kids = []
+try:
+    for _ in range(60):
+        kids.append(os.fork())
+        if kids[-1] == 0:
+            signal.pause()
+    print('all', flush=True)
+except OSError as e:
+    print(e, flush=True)
+"""
+THREADS = """
+import os, threading, time
+try:
+    for _ in range(60):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    print('all', flush=True)
+except RuntimeError as e:
+    print(e, flush=True)
+time.sleep(1)  # so that init looks
+os._exit(0)
+"""
+OPEN = """
+import os
+try:
+    for _ in range(%d):
+        os.open('/dev/null', os.O_RDONLY)
+    print('all')
+except OSError as e:
+    print(e)
+"""
+SOCKETS = """
+import os, socket, time
+held = []
+try:
+    for _ in range(200):
+        held.append(socket.socket())
+    print('all')
+except OSError as e:
+    time.sleep(0.1)
+    try:
+        open('/etc/passwd')  # no socket is observed, but the next call is
+    except OSError:
+        print(e)
+"""
+
+# name: (code, limit, value, enough, what is said, flag, further options, environment of the code)
+HITS = {
+    "disk": (FILL, "max_disk_mb", 8, 64, "the private disk (8 MiB) was full", "--max-disk 16M", []),
+    "disk, cleaned up": (FILL + "os.unlink('/tmp/big')", "max_disk_mb", 8, 64,
+                         "the private disk (8 MiB) was full", "--max-disk 16M", []),
+    "disk, unobserved": (FILL, "max_disk_mb", 8, 64, "the private disk (8 MiB) was full",
+                         "--max-disk 16M", ["--audit", "off"]),
+    "disk, for a while": (FILL + "import time; time.sleep(1.5); os.truncate('/tmp/big', 0)",
+                          "max_disk_mb", 8, 64, "the private disk (8 MiB) was full",
+                          "--max-disk 16M", ["--audit", "off"]),
+    "disk, small files": (
+        "import os\ntry:\n    for n in range(9000): os.mknod(f'/tmp/{n}')\n    print('all')\n"
+        "except OSError as e: print(e)", "max_disk_mb", 1, 64, "the private disk (1 MiB) was full",
+        "--max-disk 2M", []),
+    "processes": (FORK, "max_processes", 20, 200,
+                  "the process limit (20 processes and threads) was reached",
+                  "--max-processes 40", []),
+    "threads": (THREADS, "max_processes", 20, 200,
+                "the process limit (20 processes and threads) was reached",
+                "--max-processes 40", []),
+    "files": (OPEN % 90, "max_open_files", 64, 256,
+              "a process reached the limit of open files (64 files)", "--max-files 128", []),
+    "many files": (OPEN % 1100, "max_open_files", 1024, 2048,
+                   "a process reached the limit of open files (1024 files)",
+                   "--max-files 2048", []),
+    "sockets": (SOCKETS, "max_open_files", 64, 256,
+                "a process reached the limit of open files (64 files)", "--max-files 128", []),
+    "memory": (EAT % (90, 2) + "print('all')", "memory_mb", 64, 512,
+               "the memory limit (64 MiB) ended the skill", "--memory 128M", []),
+    "time": ("import time; time.sleep(3); print('all')", "max_runtime_seconds", 1, 30,
+             "the time limit (1 s) ended the skill", "--timeout 2s", []),
+    "output": ("print('x' * 4999); print('all')", "max_output_bytes", 2000, 8000,
+               "stdout was cut at the output limit (2000 bytes); the skill wrote 4.9 KiB",
+               "--max-output 8000", []),
+    "errors": ("import sys; print('x' * 4999, file=sys.stderr); print('all')", "max_output_bytes",
+               2 << 10, 1 << 20, "stderr was cut at the output limit (2 KiB); "
+               "the skill wrote 4.9 KiB", "--max-output 8K", []),
+}
+
+
+def limit_events(ssb):
+    return [e for e in ssb.last_trace()["events"] if e["kind"] == "resource_limit_hit"]
+
+
+@pytest.mark.parametrize("case", sorted(HITS))
+def test_a_limit_is_named_with_its_value(ssb, case):
+    """`run`, `why`, `why --json` and `audit show` say the same sentence: what happened, the limit, a
+    flag and a field with a larger value. The record has the facts as data."""
+    code, limit, value, enough, what, flag, options = HITS[case]
+    r = ssb.inside(code, resources={limit: value}, flags=options, timeout=90)
+    hit, = limit_events(ssb)
+    assert (hit["data"]["limit"], hit["data"]["value"]) == (limit, value), hit
+    assert hit["message"].startswith(limit + ": "), hit
+    told, = [line for line in r.errors.splitlines() if "allow more" in line]
+    sentence = told.removeprefix("skillsandbox: ")
+    happened, _, remedy = sentence.partition("; allow more: ")
+    assert happened.partition(", ")[0] == what, told  # a measured amount may follow
+    more, = re.findall(rf"^{flag}, or resources\.{limit}: (\d+) in the manifest$", remedy)
+    assert int(more) > value
+    why = ssb.ssb("why", "last").ok()
+    assert sentence in why.text and "nothing was denied" not in why.text, why
+    item, = [d for d in ssb.ssb("why", "--json", "last").ok().json() if d["reason"] == limit]
+    assert (item["what"], item["remedy"], item["count"]) == (happened, remedy, 1), item
+    assert not item["violation"]
+    assert sentence in ssb.ssb("audit", "show", "last").ok().text
+    # The control: with enough, the same code reaches no limit, and nothing is said.
+    fine = ssb.inside(code, resources={limit: enough, **({} if limit == "memory_mb" else
+                                                         {"memory_mb": 1024})},
+                      flags=options, timeout=90).ok()
+    assert fine.text.splitlines()[-1] == "all", fine
+    assert not limit_events(ssb) and "allow more" not in fine.errors
+    assert "nothing was denied" in ssb.ssb("why", "last").ok().text or options
+
+
+def test_the_value_that_is_named_is_enough(ssb):
+    """The flag as it was printed: the second run does not reach the limit."""
+    skill = ssb.skill(FILL, resources={"max_disk_mb": 16})
+    told = ssb.run(skill).errors
+    flag = re.search(r"allow more: (--max-disk \w+),", told).group(1).split()
+    assert ssb.run(*flag, skill).ok().text == "all\n"
+
+
+def test_a_command_has_no_manifest(ssb):
+    """For a bare command only the flag is named."""
+    r = ssb.run("--max-disk", "1", "--", "dd", "if=/dev/zero", "of=/tmp/x", "bs=64k", "count=32")
+    assert r.code == 1
+    told, = [line for line in r.errors.splitlines() if "allow more" in line]
+    assert told.endswith("the private disk (1 MiB) was full; allow more: --max-disk 2M"), r
+    assert "allow more" not in ssb.run("--", "dd", "if=/dev/zero", "of=/tmp/x", "bs=64k",
+                                       "count=32").ok().errors
+
+
+def test_quiet_says_nothing_of_limits(ssb):
+    r = ssb.run("-q", "-t", "1", "--", "sleep", "9")
+    assert r.code == 124 and r.errors == ""
+    assert "the time limit (1 s)" in ssb.ssb("why", "last").ok().text
+
+
+@pytest.mark.parametrize("status,end", [(0, 122), (3, 3)])
+def test_cut_output_is_no_success(ssb, status, end):
+    """A program that ends with 0 and whose output was cut ends with 122; its own failure stays."""
+    code = f"import sys; print('x' * 999); sys.exit({status})"
+    r = ssb.inside(code, resources={"max_output_bytes": 100}, flags=["--json"])
+    said = json.loads(r.errors.splitlines()[-1])
+    assert r.code == said["exit_status"] == end, r
+    assert (said["end"], said["stdout_cut"], said["stderr_cut"]) == ("exited", True, False)
+    assert said["limits_hit"] == 1
+    assert ssb.last_trace()["exit_code"] == end
+    fine = ssb.inside(code, resources={"max_output_bytes": 1000}, flags=["--json"])
+    said = json.loads(fine.errors.splitlines()[-1])
+    assert fine.code == status and said["limits_hit"] == 0 and not said["stdout_cut"], fine
+
+
+def test_the_output_of_a_command_is_not_limited(ssb):
+    """Only a skill has a limit that nobody chose."""
+    lots = ["sh", "-c", "head -c 3000000 /dev/zero"]
+    r = ssb.run("--", *lots).ok()
+    assert len(r.out) == 3000000
+    assert ssb.last_trace()["plan"]["limits"]["max_output_bytes"] is None
+    r = ssb.run("--max-output", "1M", "--", *lots)
+    assert r.code == 122 and len(r.out) == 1 << 20
+    policy = ssb.write(ssb.base / "policy.yaml", "limits:\n  max_output_bytes: 5000\n")
+    r = ssb.run("--policy", policy, "--", *lots)
+    assert r.code == 122 and len(r.out) == 5000
+    r = ssb.inside("import os, sys\nsys.stdout.write('x' * 3000000)")
+    assert r.code == 122 and len(r.out) == 1 << 20
+
+
+NO_TIME = "max_runtime_seconds  none: the command runs in your terminal"
+
+
+def test_a_command_in_a_terminal_has_no_time_limit(ssb):
+    """Where a person types and reads, only a limit that somebody chose ends a command."""
+    def shown(*words):
+        t = Terminal(ssb, "run", *words)
+        code = t.end()
+        return code, t.text
+
+    code, text = shown("--dry-run", "--", "true")
+    assert code == 0 and NO_TIME in text, text
+    assert shown("--", "sh", "-c", "sleep 1; echo lived")[1].startswith("lived")
+    assert ssb.last_trace()["plan"]["limits"]["max_runtime_seconds"] is None
+    policy = ssb.write(ssb.base / "policy.yaml", "limits:\n  max_runtime_seconds: 1\n")
+    for words, seconds in ((["--timeout", "1"], 1), (["--policy", policy], 1), (["--no-tty"], 60)):
+        code, text = shown(*words, "--dry-run", "--", "true")
+        assert code == 0 and f"max_runtime_seconds  {seconds} s" in text, text
+    code, text = shown("--policy", policy, "--", "sleep", "9")
+    assert code == 124 and "the time limit (1 s) ended the skill" in text, text
+    # A skill keeps its limit, and so does a command without a terminal.
+    code, text = shown("--dry-run", ssb.skill("print(1)"))
+    assert "max_runtime_seconds  60 s" in text, text
+    assert "max_runtime_seconds  60 s" in ssb.run("--dry-run", "--", "true").ok().text
 
 
 def test_cpu_shares_weigh(ssb):

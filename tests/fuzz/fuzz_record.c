@@ -92,7 +92,7 @@ static void check_lines(int fd)
 			line_render(&out, &l, &style);
 			must(!out.failed &&
 			     (out.len == 0 || strchr(out.data, '\n') == out.data + out.len - 1));
-			remedy_text(&out, &l);
+			remedy_text(&out, &l, l.seq % 2 == 0);
 			check_text(&out);
 		}
 	}
