@@ -63,8 +63,8 @@ static const char *danger_of(const struct learner *t, const struct need *n)
 	if (bars != NULL) {
 		return bars->danger;
 	}
-	return is_mere_question(n) ? "the name was only looked up, and never connected to: a "
-	                             "lookup can carry data out"
+	return is_mere_question(n) ? "the skill only looked up this name, and made no "
+	                             "connection to it; a lookup alone can carry data out"
 	                           : n->danger;
 }
 

@@ -58,8 +58,8 @@ const char *record_text(const struct line *l, const char *name)
 
 /* ---- the first pass ------------------------------------------------------------ */
 
-/* Makes room in *v for one more item of `size` bytes, and returns the item. Returns NULL if there
- * are `max` items already. */
+/* Makes room in the array *v for one more item of `size` bytes. Returns the array, or NULL if it
+ * has `max` items already or there is no memory. */
 static void *grow_array(struct record_reading *r, void *v, size_t n, size_t max, size_t size)
 {
 	if (n >= max) {

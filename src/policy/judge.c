@@ -74,8 +74,10 @@ static char *say_real(struct build *b, const struct path_request *r)
 	               ? build_printf(
 	                         b, "declare the real path, %s, which the owner can grant: --%s %s",
 	                         r->real, access_name(r->access), word != NULL ? word : "PATH")
-	               : build_printf(b, "a symlink leads there; name the place itself: %s",
-	                              r->real);
+	               : build_printf(
+	                         b,
+	                         "this path goes through a symlink; name the real path instead: %s",
+	                         r->real);
 }
 
 /* True if the approval grants this path of the manifest. plan.c then resolves the path again, as a

@@ -181,15 +181,16 @@ static void look_core_pattern(struct ssb_check *c)
 		          "skill's crash, but does not get its memory",
 		          "set kernel.core_pattern to a file or, with '|', to a program");
 	} else if (taker == '|') {
-		set_check(c, own.rlim_max != 0,
-		          own.rlim_max != 0
-		                  ? "a program of the host receives core dumps, but no core dumps "
-		                    "of skills"
-		                  : "a program of the host receives core dumps, also of skills: "
-		                    "the kernel starts it because your hard limit is 0",
-		          "raise the hard limit of core files to 1 or more (LimitCORE=, "
-		          "limits.conf): skills then get the limit 1, with which the kernel does "
-		          "not start the program");
+		set_check(
+		        c, own.rlim_max != 0,
+		        own.rlim_max != 0
+		                ? "a program of the host receives core dumps, but no core dumps "
+		                  "of skills"
+		                : "a program of the host receives core dumps, also of skills: "
+		                  "the kernel starts it because your hard limit is 0",
+		        "set the hard limit of core files to 1 or more (LimitCORE=, limits.conf): "
+		        "a skill then gets the limit 1. The kernel starts the program with the "
+		        "limit 0, but not with the limit 1");
 	} else {
 		set_check(c, 1, "core dumps are files; skills write none", "");
 	}

@@ -154,9 +154,9 @@ static int view_etc(int root, const struct stage *s, struct ssb_error *err)
 		  "precedence ::/0 40\nprecedence 2002::/16 30\nprecedence ::/96 20\n"
 		  "precedence ::ffff:0:0/96 10\nprecedence ::1/128 5\n" },
 		{ "etc/resolv.conf", s->config->plan->n_egress == 0
-		                              ? "# no network egress is granted\n"
-		                                "nameserver 127.0.0.1\n"
-		                     : s->config->egress->v6   ? "nameserver " EGRESS_DNS4
+		                             ? "# no network egress is granted\n"
+		                               "nameserver 127.0.0.1\n"
+		                     : s->config->egress->v6 ? "nameserver " EGRESS_DNS4
 		                                               "\nnameserver " EGRESS_DNS6 "\n"
 		                                             : "nameserver " EGRESS_DNS4 "\n" },
 		{ "etc/nsswitch.conf",

@@ -202,10 +202,10 @@ static void take_entry(struct gitdir_walk *l, int dir, const char *within, const
 	}
 }
 
-/* Opens a directory for reading. After the run, if the skill has closed the directory, first makes
- * it readable: git can write to files in a directory that it cannot list, so the walk must see
- * them. The path ends in ".", so that the open fails if the entries are not accessible. Returns -1
- * with errno. */
+/* Opens a directory for reading. If this fails after the run because the skill removed the
+ * permissions, first gives them back with chmod. The walk must see such a directory, because git
+ * can still write to files in it. The path ends in ".", so that the open fails if the entries are
+ * not accessible. Returns -1 with errno. */
 static int open_walked(const struct gitdir_walk *l, const char *path)
 {
 	int top = l->then->v[l->gitdir].fd;

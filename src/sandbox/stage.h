@@ -52,9 +52,10 @@ struct stage_config {
 	size_t left_out;           /* how many parts of "/" cannot be shown */
 	const struct repos *repos; /* the repositories in writable grants; NULL: no grant is
 	                              writable */
-	int rootfs;                /* a tree of plan->rootfs that root has opened, or -1 */
-	int ctl;                   /* the child's end of the socket to the supervisor */
-	int stdio[3];              /* the skill's ends of the streams; unused with a pty */
+	/* if the caller is uid 0: fd of the mount tree of plan->rootfs; -1: init opens the tree */
+	int rootfs;
+	int ctl;      /* the child's end of the socket to the supervisor */
+	int stdio[3]; /* the skill's ends of the streams; unused with a pty */
 	bool pty;
 	bool namespaces;       /* false: the run uses the fallback of --best-effort userns */
 	bool mapped_by_parent; /* root started the run: the child waits for its id maps */

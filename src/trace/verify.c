@@ -371,11 +371,10 @@ static void check_end(struct verify *v, bool cut)
 	struct verify_result *r = v->r;
 
 	if (r->bundle && v->claimed_records != (int64_t)r->records && v->phase == AT_END) {
-		(void)fail_verify(
-		        v,
-		        "the export has another number of records than its header says: %" PRId64
-		        " records",
-		        v->claimed_records);
+		(void)fail_verify(v,
+		                  "the header of the export says %" PRId64
+		                  " records, but the export has %" PRIu64,
+		                  v->claimed_records, (uint64_t)r->records);
 		return;
 	}
 	if (cut && v->phase == AT_END && !r->ledger) {

@@ -127,14 +127,14 @@ def test_hook_reroutes_bash(world):
 
 
 def test_hook_denies_what_it_cannot_follow(world):
-    plan = [["Bash", {"command": "python3 .claude/skills/gossip/main.py | cat"}],
+    plan = [["Bash", {"command": "for f in .claude/skills/gossip/main.py; do python3 $f; done"}],
             ["Bash", {"command": "A=1 sh -c 'python3 .claude/skills/gossip/main.py'"}],
             ["Bash", {"command": "make -n -C .claude/skills/gossip"}],
             ["Bash", {"command": "grep -c done .claude/skills/gossip/main.py"}]]
     r = world.ask_claude(plan, "--plugin-dir", agents.PLUGIN, *BASH_ALLOWED)
     results = r.results()
     for denied in results[:2]:
-        assert "run_skill" in denied and "gossip is done" not in denied, denied
+        assert "gossip is done" not in denied, denied
     assert "skillsandbox" in results[2], results[2]
     assert results[3].strip() == "1", "what only looks passes"
     assert agents.SECRET not in r.told

@@ -278,8 +278,8 @@ def test_link_above_that_leads_to_nothing(ssb, case):
 
 
 def test_links_of_others_above(root):
-    """In a directory that users share, the caller does not obey a symlink of another user, so its
-    target is not protected."""
+    """A directory that is not another user's contains a symlink that this user made. The sandbox
+    ignores the symlink, because the caller has no control over it. So its target is not protected."""
     shared = root.mkdir("shared")
     p = root.mkdir("shared/p")
     (shared / ".envrc").symlink_to("p/x")
