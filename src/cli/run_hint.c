@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/own.h"
 #include "base/shell_quote.h"
@@ -69,17 +70,21 @@ static void hint_program(struct buf *out, const struct request *r)
 
 void run_hint(const struct request *r, const struct ssb_error *err)
 {
-	bool skill = strcmp(err->where, "skill") == 0 && r->operands.n > 0 && !r->operands.dashes;
+	const char *first = r->operands.n > 0 ? r->operands.v[0] : NULL;
 	auto_buf out = BUF(SAY_MAX);
 	auto_buf shown = BUF(SAY_MAX);
+	struct stat st;
 
-	if (skill && err->code == SSB_E_NOT_FOUND && strchr(r->operands.v[0], '/') == NULL) {
-		hint_command(&out, r);
-	} else if (skill && err->code == SSB_E_USAGE) {
-		hint_script(&out, r);
-	} else if (strcmp(err->where, "entrypoint") == 0 && err->code == SSB_E_NOT_FOUND &&
-	           r->operands.dashes && r->operands.n > 0) {
+	if (first == NULL || (err->code != SSB_E_NOT_FOUND && err->code != SSB_E_USAGE)) {
+		return;
+	}
+	bool there = stat(first, &st) == 0;
+	if (r->operands.dashes && err->code == SSB_E_NOT_FOUND) {
 		hint_program(&out, r);
+	} else if (!r->operands.dashes && !there && strchr(first, '/') == NULL) {
+		hint_command(&out, r);
+	} else if (!r->operands.dashes && there && S_ISREG(st.st_mode)) {
+		hint_script(&out, r);
 	}
 	if (out.len > 0 && !out.failed) {
 		visible_addf(&shown, "  help: %s\n", out.data);

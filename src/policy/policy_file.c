@@ -295,9 +295,10 @@ static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 
 static void read_project(const struct policy_reader *r, const struct ynode *n)
 {
-	bool write = n->kind == YNODE_SCALAR && strcmp(n->text, "write") == 0;
+	const char *text = n->kind == YNODE_SCALAR ? n->text : "";
+	bool write = strcmp(text, access_name(ACCESS_WRITE)) == 0;
 
-	if (!write && (n->kind != YNODE_SCALAR || strcmp(n->text, "read") != 0)) {
+	if (!write && strcmp(text, access_name(ACCESS_READ)) != 0) {
 		wrong_value(r, n, "write read or write");
 		return;
 	}
