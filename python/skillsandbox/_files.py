@@ -94,8 +94,8 @@ def _find(named: str, path: str) -> Tuple[int, str]:
             if to is not None:
                 links += 1
                 if links > MAX_LINKS or not _is_no_skills(held, name):
-                    raise OSError(errno.ELOOP, "a symlink leads there, and a skill may have made "
-                                  "it; name the place itself")
+                    raise OSError(errno.ELOOP, "this path goes through a symlink that a skill may "
+                                  "have made; name the real path instead")
                 left = _names(to) + left
                 name = "/" if to.startswith("/") else "."
             # O_NOFOLLOW: a symlink may have replaced the directory since it was looked at.

@@ -112,7 +112,8 @@ static const struct {
 #define OWNERS " (approve|setup|resume|prune|--revoke)[ ,]"
 #define GRANTS                                                                                     \
 	" (run|serve|learn|init) (([^-;| ]|-[^- ;|]|--[^ ;|])[^ ]* )*(-[a-z]*[rw]|--(read|write|"  \
-	"net|env|policy|connect|sidecar|allow-private|unix-sockets|best-effort|rootfs|image))"
+	"net|env|policy|project|connect|sidecar|allow-private|unix-sockets|best-effort|"           \
+	"rootfs|image))"
 #define OURS OWNERS "| (run|serve|learn|init) | [^ ]*[$*?[]"
 #define ANY                                                                                        \
 	"[$*?[][^ ]*( (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) "        \

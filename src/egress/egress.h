@@ -21,7 +21,7 @@ struct egress {
 	/* No host is granted. Then the two processes are started by the skill's first lookup of a
 	 * name, which they refuse: so the record has the name. */
 	bool on_demand;
-	bool metered;               /* the broker also reports bytes while connections are open */
+	bool metered;     /* the broker also reports bytes while connections are open */
 	uint64_t hear_at; /* clock_ms() before which e->events should not be read again; 0: now */
 	/* Called for each connection that was opened; NULL: not called. */
 	void (*opened)(void *arg, const char *name);
@@ -36,8 +36,8 @@ void egress_init(struct egress *e);
  * has them. The caller must call egress_done() even after a failure. */
 int egress_start(struct egress *e, const struct ssb_plan *plan, struct ssb_error *err);
 
-/* Returns the `n`th socket that must be polled for the first lookup, or -1 if there is none. When it
- * can be read, egress_wake() must be called. */
+/* Returns the `n`th socket that must be polled for the first lookup, or -1 if there is none. When
+ * it can be read, egress_wake() must be called. */
 int egress_sleeper(const struct egress *e, size_t n);
 /* Starts both processes for the first lookup, which waits in the socket. If that fails, nobody
  * answers lookups, and the trace says so. */

@@ -34,9 +34,9 @@ struct policy {
 	struct mtext upstream_at; /* the position of upstream_proxy in the file; `s` is not set */
 	bool no_proxy_given;
 	bool udp_direct;
-	unsigned profiles;    /* bits 1 << enum profile: the profiles that manifests may name */
-	int unix_sockets;     /* -1: not given */
-	int toolchain;        /* -1: not given; 0 off; 1 auto */
+	unsigned profiles; /* bits 1 << enum profile: the profiles that manifests may name */
+	int unix_sockets;  /* -1: not given */
+	int toolchain;     /* -1: not given; 0 off; 1 auto */
 	/* always.project: the current directory; its access as enum access, or -1: not given */
 	int project;
 	struct mtext project_at;

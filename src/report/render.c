@@ -154,7 +154,8 @@ static void put_words(struct buf *out, const struct line *l, const struct json_n
 
 static bool same_text(const struct json_node *node, const char *p, size_t n)
 {
-	return json_is(node, JSON_STRING) && node->len == n && memcmp(node->str, p, n) == 0;
+	return node != NULL && json_is(node, JSON_STRING) && node->len == n &&
+	       memcmp(node->str, p, n) == 0;
 }
 
 /* Writes the name of the program. The first argument (argv[0]) can be any text that the skill

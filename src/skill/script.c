@@ -232,7 +232,8 @@ static int open_script(int dir, const char *path, int *ret_fd, struct stat *ret_
 		}
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "script",
 		                "'%.80s' is not a file of the skill%s%s", path,
-		                names.len > 0 ? "; it has: " : "", names.len > 0 ? names.data : "");
+		                names.len > 0 ? "; the skill has: " : "",
+		                names.len > 0 ? names.data : "");
 	}
 	if (fstat(fd, ret_st) != 0 || !S_ISREG(ret_st->st_mode)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "script", "'%.150s' is not a regular file",

@@ -30,7 +30,7 @@ def run_with_fault(runner, program, call, nth, error="EPERM", *options, calls="/
     return runner.as_caller(
         ["strace", "-f", "-qq", "-o", calls, "-e", f"trace={call},unshare,pivot_root,umount2",
          "-e", f"inject={call}:error={error}:when={nth}", *options,
-         runner.binary, "run", "-t", "6", "-r", program, "--", program,
+         runner.binary, "run", "-t", "6", "--toolchain", "off", "-r", program, "--", program,
          runner.home / SECRET_NAME], timeout=40)
 
 

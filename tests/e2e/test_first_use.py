@@ -237,7 +237,7 @@ def test_what_was_meant(ssb):
     meant("--", "no-such-program", said="no directory of your PATH has a program of this name")
     near = ssb.ssb("run", skill, "report.py")
     assert near.code == 125 and near.errors == \
-        "skillsandbox: script: 'report.py' is not a file of the skill; it has: scripts/report.py\n"
+        "skillsandbox: script: 'report.py' is not a file of the skill; the skill has: scripts/report.py\n"
     # A word that is neither a directory nor a program gets no hint.
     assert "help:" not in ssb.ssb("run", "no-such-skill").errors
 

@@ -71,7 +71,7 @@ def test_symlink_that_a_skill_left_for_the_next_grant(ssb, access):
         r = ssb.run(f"--{access}", d / name, *show)
         assert r.code == 125 and SECRET not in r.text, repr(r)
         assert "is refused" in r.errors
-    assert "name the place itself" in ssb.run(f"--{access}", d / "out", *show).errors
+    assert "name the real path instead" in ssb.run(f"--{access}", d / "out", *show).errors
     # The controls: a symlink to a place that is not dangerous, and the dangerous place by its own
     # name.
     r = ssb.run(f"--{access}", d / "fine", "--", "cat", data / "id_ed25519").ok()
@@ -350,7 +350,7 @@ def test_symlink_to_what_the_host_obeys(ssb):
     write = ["--", "sh", "-c", f"echo x > {hooks}/post-commit"]
     r = ssb.run("-w", d / "out", *write)
     assert r.code == 125 and not (hooks / "post-commit").exists(), repr(r)
-    assert "name the place itself" in r.errors, r.errors
+    assert "name the real path instead" in r.errors, r.errors
     ssb.run("-w", hooks, *write).ok()
     assert (hooks / "post-commit").exists(), "control: by its own name it is granted"
 

@@ -100,7 +100,7 @@ def test_home_is_followed_as_it_is_spelt(ssb):
     """
     told = world.program(spelt, code)[0]["told"]
     assert told[spelt + "//"] == {"result": [str(there), "in.txt"]}
-    assert "name the place itself" in told["/nonexistent"]["text"], "the control"
+    assert "name the real path instead" in told["/nonexistent"]["text"], "the control"
 
 
 def granted(world):
@@ -156,7 +156,7 @@ def test_the_host_is_no_deputy(world):
     for case in refused:
         assert told[case].get("raised") in ("OSError", "ValueError"), (case, told[case])
         assert str(work) in told[case]["text"], told[case]
-    assert "name the place itself" in told["link read"]["text"]
+    assert "name the real path instead" in told["link read"]["text"]
     assert "replaced during the call" in told["moved"]["text"]
     assert harness.SECRET not in str(told)
     assert (home / ".profile").read_text() == "the owner's\n"

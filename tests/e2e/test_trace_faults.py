@@ -186,7 +186,7 @@ def classes_shown(ssb, run):
             text[1].split("\n\n")[0].splitlines()] if len(text) > 1 else []
 
 
-@pytest.mark.parametrize("script", [REACHES, "echo x >>$HOME/.bashrc", "cat /home/somebody/x; true",
+@pytest.mark.parametrize("script", [REACHES, "echo x >>$HOME/.bashrc", "cat /root/none/x; true",
                                     "echo nothing"])
 def test_classes_of_a_record_without_an_end(ssb, script):
     """A record without its end is judged by its lines. The result is the same as for the whole

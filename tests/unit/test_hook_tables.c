@@ -124,6 +124,7 @@ static void test_asked(void **state)
 		"ln -s skillsandbox ssb; ./ssb approve tools",
 		"ln -s /usr/bin/skillsandbox ssb && ./ssb run --read / tools",
 		"cp \"$(command -v skillsandbox)\" b; ./b approve tools",
+		"cp /usr/bin/skillsandbox b; ./b run --project tools",
 		"cp /usr/bin/skillsandbox b; ./b run --read / tools",
 		"alias s=skillsandbox; s session resume x",
 		"alias s=skillsandbox\ns run --read / tools",

@@ -157,8 +157,8 @@ static void test_too_many_hidden_links(void **state)
 	}
 }
 
-/* Programs of the owner execute files in PATH and apply files in XDG_CONFIG_HOME. So a request for a
- * directory that such a variable names is dangerous. */
+/* Programs of the owner execute files in PATH and apply files in XDG_CONFIG_HOME. So a request for
+ * a directory that such a variable names is dangerous. */
 static void test_led_to_by_variables(void **state)
 {
 	static const struct led_case CASES[] = {

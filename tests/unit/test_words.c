@@ -136,10 +136,12 @@ static const struct {
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {read: "
 	  "[~/notes, ~/.pgpass]}}\n",
 	  "it can read the secrets in ~/.pgpass and send them to api.example" },
-	{ EGRESS("{domain: api.example}"), "it can send its arguments and its input to api.example" },
+	{ EGRESS("{domain: api.example}"),
+	  "it can send its arguments and its input to api.example" },
 	{ "permissions: {network: {egress: [{domain: api.example}]}, filesystem: {write: "
 	  "[~/notes]}}\n",
-	  "it can read ~/notes and send what it reads to api.example, and store what it receives from "
+	  "it can read ~/notes and send what it reads to api.example, and store what it receives "
+	  "from "
 	  "there in ~/notes" },
 	{ FILES("write: [~/notes]"),
 	  "it can change or delete ~/notes; it cannot send anything anywhere" },
