@@ -215,10 +215,17 @@ static bool is_shown(const struct ssb_plan *p, const char *dir)
 static char *shown_cwd(const struct ssb_plan *p)
 {
 	auto_free char *cwd = getcwd(NULL, 0);
-	auto_fd fd = cwd != NULL ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (cwd == NULL || cwd[0] != '/') {
+		return NULL;
+	}
+	if (p->n_grants == 0) {
+		return is_shown(p, cwd) ? steal_ptr(&cwd) : NULL;
+	}
+	auto_fd fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct chain c;
 
-	if (fd < 0 || cwd[0] != '/' || chain_from(fd, cwd, &c) < 0) {
+	if (fd < 0 || chain_from(fd, cwd, &c) < 0) {
 		return NULL;
 	}
 	const char *tail = cwd + strlen(cwd);
