@@ -226,7 +226,7 @@
 #define MAX_LISTED_RUNS   500           /* the newest runs; only these are examined for a list */
 #define MAX_STARTED       1024          /* runs that the server remembers to have started */
 #define MAX_RESOURCE_PAGE 100           /* resources in one answer */
-#define MAX_SKILL_PAGE    16            /* skills with all their files in one answer */
+#define MAX_SKILL_PAGE    16            /* skills in one answer, with all their files */
 #define MAX_SKILL_FILES   512           /* files of one skill that is served as files */
 #define MAX_SKILL_BYTES   (16UL << 20)  /* bytes of all files of one served skill */
 #define MAX_SKILL_FILE    (4UL << 20)   /* bytes of one file of a served skill */

@@ -102,7 +102,7 @@ struct request {
 	const struct command *command;
 	uint64_t flags;
 	unsigned given;              /* bits of the enum ssb_option values that were given */
-	struct ssb_options *options; /* NULL if the command has no `owner` */
+	struct ssb_options *options; /* NULL if command->owner is false */
 	struct operands operands;
 	const char *values[FLAG_END - FLAG_FIRST]; /* values of the flags that have one; borrowed */
 	const char *best_effort[MAX_BEST_EFFORT];

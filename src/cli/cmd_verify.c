@@ -84,8 +84,8 @@ static void judge_store(const struct ledger_known *k, struct verify_result *v)
 	                ? "the file is longer than the ledger in the store, which has %" PRIu64
 	                  " records"
 	        : k->same ? "the end is missing: the ledger in the store has %" PRIu64 " records"
-	                  : "this record differs from the one in the store, which has %" PRIu64
-	                    " records",
+	                  : "this record differs from that of the ledger in the store, "
+	                    "which has %" PRIu64 " records",
 	        k->lines);
 }
 

@@ -116,7 +116,7 @@ const struct option_row FLAGS[] = {
 	{ "connect", 0, NULL, FLAG_CONNECT, NULL, ON_LEARN,
 	  "really connect the skill to the public hosts that it asks for" },
 	{ "interactive", 'i', NULL, FLAG_INTERACTIVE, NULL, ON_LEARN,
-	  "ask about each new thing: decoy, real or no" },
+	  "ask about each new thing; you answer decoy, real or no" },
 	{ "write", 'w', NULL, FLAG_WRITE_CONFIG, NULL, ON_LEARN,
 	  "replace the manifest with the new one" },
 	{ "yes", 0, NULL, FLAG_YES, NULL, ON_APPROVE, "do not ask" },

@@ -29,10 +29,10 @@
 
 #include "base/limits.h"
 
-/* The maker gives these file modes to sockets that it has bound or connected. The modes tell the
- * supervisor that a call is a second bind() or connect() of the same socket, without using the
- * socket. The mode of a socket has no other meaning. If the skill sets another mode, its second
- * call succeeds with a new socket, although the kernel would refuse such a call. */
+/* The maker gives these file modes to sockets that it has bound or connected; a socket's mode has
+ * no other use. So the supervisor recognises a second bind() or connect() of a socket by its mode
+ * alone. If the skill changes the mode, the second call succeeds with a new socket, although the
+ * kernel would refuse such a call. */
 #define UNIX_MODE_BOUND     0751
 #define UNIX_MODE_CONNECTED 0752
 

@@ -91,7 +91,7 @@ void rootfs_build(struct build *b)
 		refuse_rootfs(b, b->opt->rootfs, "it is not a directory that you can open");
 	} else if (is_unpacked_image(b, path) ||
 	           resolve_shown(b, &s, options_flag(SSB_OPT_ROOTFS), "a root file system",
-	                         "put the files into a separate directory")) {
+	                         "put the root file system into a directory of its own")) {
 		hold_rootfs(b, path, &fd, &st);
 	}
 }

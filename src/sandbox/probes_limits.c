@@ -59,10 +59,9 @@ ATTACK(core)
 	}
 	if (r.rlim_max == 0) {
 		return probe_core_taker() != ' '
-		               ? attack_worked(
-		                         f,
-		                         "your hard limit is 0: a program of the host can receive "
-		                         "core dumps")
+		               ? attack_worked(f, "your hard limit of core files is 0, and at 0 a "
+		                                  "program of "
+		                                  "the host can receive core dumps")
 		               : attack_failed(f, "your own hard limit of core files is 0");
 	}
 	pid_t pid = fork();

@@ -28,10 +28,10 @@ int sources_idmap(struct stage_config *config, uid_t host_uid, gid_t host_gid,
  * bounds its size (snapshot_tree.c). Returns the new tree's fd, or -1 with `err`. */
 int snapshot_tree(int fd, const char *name, struct ssb_error *err);
 
-/* Placeholders are almost empty files and directories that take, during the run, the protected
- * names that do not exist yet. So the skill cannot create a file of that name that programs of the
- * host would execute or read as settings. They are made in writable grants and in the repositories
- * there (`repos` may be NULL). See policy/protect.h and placeholders.c. */
+/* A protected name may not exist yet. During the run a placeholder, an almost empty file or
+ * directory, occupies it. Otherwise the skill could create a file there, and a program of the host
+ * would execute it or read it as settings. Placeholders are made in writable grants and in the
+ * repositories there (`repos` may be NULL). See policy/protect.h and placeholders.c. */
 struct placeholders;
 bool placeholders_is_ours(const struct stat *st);     /* decided by mode and size */
 bool placeholders_is_open(const struct stat *st);     /* decided by mode: HOLD_PRIVATE */

@@ -20,7 +20,7 @@
 #define SILENT_MS  75   /* time in which a keeper must confirm the request */
 #define UNSURE_MS  1000 /* the same if force is impossible or would cost the grace */
 #define LATE_MS    60   /* time in which the run must be dead after its grace */
-#define PAUSE_MS   5000 /* time in which the run must stop */
+#define PAUSE_MS   5000 /* time in which a run must be paused; later it is ended by force */
 #define GIVE_UP_MS 2000 /* longest wait after the run was ended by force */
 #define AGAIN_MS   5
 #define WAVE       256 /* runs in one wave: each needs two fds */

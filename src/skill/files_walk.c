@@ -306,8 +306,8 @@ static void walk_all(struct files_walk *w)
 		walk_foreign(w);
 	}
 	if (wish->state_fd >= 0 && !wish->names_only) {
-		/* A run reads more than the other uses, so they must not remove its records from
-		 * the cache. */
+		/* Only a run (FILES_RECORD) reads all the files. The other purposes read fewer, so
+		 * they must keep the run's records in the cache. */
 		digest_cache_store(&w->cache, wish->state_fd,
 		                   w->failed || wish->use != FILES_RECORD);
 	}

@@ -56,7 +56,7 @@ struct skill_found {
 	        *manifest; /* a derived manifest has passed the same checks as a written one */
 	char *file;        /* absolute path of the file from which it was read or derived */
 	char *text;        /* the text of a derived manifest; else NULL */
-	size_t used;       /* number of the caller's arguments that named the script */
+	size_t used;       /* 1 if the caller's first argument named the script, else 0 */
 	/* a sidecar NAME.yaml that names no directory: it is used for every directory called
 	 * NAME */
 	bool unbound;

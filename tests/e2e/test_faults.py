@@ -18,9 +18,9 @@ CALLS = {
 }
 
 
-# Two processes build the sandbox: init and the skill's. The process that must wait for the other
-# one detaches the old root. A test makes a call of the other process slow, so that init waits
-# (unshare is slow) or the skill's process waits (pivot_root is slow).
+# Init and the skill's process build the sandbox together. One of them must wait for the other, and
+# the one that waits detaches the old root. A test chooses which one by slowing a call of its partner:
+# a slow unshare makes init wait, a slow pivot_root makes the skill's process wait.
 INIT_WAITS = "unshare"
 SKILL_WAITS = "pivot_root"
 

@@ -739,7 +739,8 @@ def test_a_ledger_that_is_not_the_stores(sessions):
     ssb.ssb("audit", "verify", "--key", key, path, env=away).ok()
     for words, says in ((["start", "--policy", sessions.policy(), "--id", "s"],
                          "longer than the ledger in the store, which has 1 records"),
-                        (["kill", "s"], "differs from the one in the store, which has 3 records")):
+                        (["kill", "s"],
+                         "differs from that of the ledger in the store, which has 3 records")):
         sessions(*words, env=away).ok()
         r = ssb.ssb("audit", "verify", "--key", key, path, env=away)
         assert r.code == 1 and says in r.text, repr(r)

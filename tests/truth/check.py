@@ -239,8 +239,8 @@ def told_path(e, data, key):
 
 
 def told_text(e, data, key):
-    """Returns a text in a line as the program wrote it. If the line has only a part of it, the
-    whole text is recognized as in told_path()."""
+    """Returns the text that the program wrote. If the line has only a part of it, returns the whole
+    text from `e`, provided that its length and digest match those in the line."""
     whole = getattr(e, key)
     if whole is not None and data.get(key + "_bytes") == len(whole) and \
             data.get(key + "_digest") == "sha256:" + hashlib.sha256(whole).hexdigest():

@@ -5,8 +5,9 @@
  *   done.txt     the result of each attempt: N, STATUS, RETRY, DUE, ERROR
  *
  * "notify_driver deliver SECONDS" delivers in this process. "notify_driver start" starts a herald.
- * PGDRIVER_FAST: a failed attempt is repeated at once. PGDRIVER_SLOW: the answer that the outbox is
- * empty comes 0.3 s late. (A herald keeps variables that begin with PG.) */
+ * Environment variables: PGDRIVER_FAST repeats a failed attempt at once; PGDRIVER_SLOW delays the
+ * answer "the outbox is empty" by 0.3 s. Their names begin with PG because a herald keeps such
+ * variables. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -208,8 +208,9 @@ static void make_git_layout(const char *dir)
 	}
 }
 
-/* A skill makes a bare repository at the top of the grant: git must not use it, even after the run.
- * In the owner's git directory there is no bare repository, and the placeholder changes nothing. */
+/* A skill makes a bare repository at the top of the grant: its placeholder must keep git from using
+ * it, even after the run. The owner's .git has the same layout but is not a bare repository: the
+ * placeholder there must change nothing. */
 static void keeps_git_out(void **state)
 {
 	char text[16], dir[PATH_MAX];

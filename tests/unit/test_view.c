@@ -218,8 +218,8 @@ static int compare(int out, void *arg)
 
 /* ---- outside --------------------------------------------------------------------- */
 
-/* Returns the output of the function inside as new text. If the sandbox could not be built, prints
- * the error and returns "". */
+/* Runs the function in the sandbox and returns its output as a new text. If the sandbox could not
+ * be built, prints the error and returns "". */
 static char *run_in_sandbox(void)
 {
 	char *argv[] = { (char[]){ "true" }, NULL };
