@@ -155,18 +155,11 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 	bool kill_it = (verdict & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO;
 	const char *name = seccomp_call_name(&n->data);
 	bool socket = n->data.nr == SYS_socket;
-	enum call_remedy remedy = kill_it ? CALL_REMEDY_NONE : find_remedy(o, &n->data);
 	/* A process that is killed gets no error, so the line has none either. */
 	int error = kill_it ? 0 : (int)(verdict & SECCOMP_RET_DATA);
-	/* A program works without such a call, and a wider profile is too much for it. */
-	bool everyday = !kill_it && is_everyday(&n->data, error);
-	if (everyday &&
-	    (remedy == CALL_REMEDY_PERMISSIVE || remedy == CALL_REMEDY_PERMISSIVE_UNIX)) {
-		remedy = CALL_REMEDY_NONE;
-	}
 	struct event e = { .kind = EV_SYSCALL_BLOCKED,
 		           .status = STATUS_DENIED,
-		           .violation = !everyday,
+		           .violation = kill_it || !is_everyday(&n->data, error),
 		           .op = name[0] != '\0' ? op_from(name) : OP_FOREIGN_ABI,
 		           .call = name[0] != '\0' ? name : NULL,
 		           .rule = RULE_ENTRY,
@@ -175,7 +168,7 @@ void observe_refuse(struct observer *o, struct seccomp_notif *n, uint32_t verdic
 		                     : socket && o->setup.plan->profile == PROFILE_STRICT
 		                             ? REASON_NO_NETWORK
 		                             : REASON_PROFILE,
-		           .remedy = call_remedy_text(remedy),
+		           .remedy = kill_it ? NULL : call_remedy_text(find_remedy(o, &n->data)),
 		           .error = error,
 		           .more = put_call,
 		           .more_arg = n,
