@@ -249,7 +249,7 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
 		          r->lost_layers, r->trace_path);
 	}
-	if (r->violations > 0 && r->classes[0] != '\0') {
+	if (r->classes[0] != '\0') {
 		say_notef("looks like: %s (%s)", r->classes, r->severity);
 	}
 	if (r->end == SSB_END_SESSION) {

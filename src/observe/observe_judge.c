@@ -274,6 +274,7 @@ static bool is_secret(struct observer *o, const struct seccomp_notif *n, const c
 	size_t store;
 
 	return danger_store(home, path, &store) != NULL && !is_no_secret(home, path) &&
+	       !classes_routine_read(home, observe_process(o, n)->program, path) &&
 	       !(zone == ZONE_PRIVATE && is_own_store(o, n, path, store));
 }
 

@@ -102,6 +102,9 @@ bool classes_secret_name(const char *path);
 /* Returns whether the path is in the store that this program of the host keeps for itself, such as
  * ~/.gnupg for gpg. */
 bool classes_own_store(const char *home, const char *program, const char *path);
+/* Returns whether this program of the host reads this secret file whenever a person uses it, as a
+ * shell reads its history. */
+bool classes_routine_read(const char *home, const char *program, const char *path);
 
 void classes_init(struct classes *c, const char *home);
 /* Counts an event that belongs to `class`. The event is line `seq` of the record, or repeats that

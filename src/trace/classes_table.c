@@ -115,14 +115,30 @@ struct rule {
 #define SSH "ssh ssh-add ssh-agent ssh-keygen ssh-keyscan scp sftp"
 
 /* Programs that read their own store each time they start. */
-static const struct {
+struct own_store {
 	const char *programs;
 	const char *paths;
-} OWN_STORES[] = {
+};
+static const struct own_store OWN_STORES[] = {
 	{ GPG, "~/.gnupg" },
 	{ SSH, "~/.ssh" },
 	{ "git", "~/.git-credentials ~/.config/git" },
 	{ "node", "~/.npmrc" },
+};
+
+/* Files that hold secrets, and that these programs read whenever a person uses them: a shell its
+ * history, git and wget the passwords for the host. */
+static const struct own_store ROUTINE[] = {
+	{ "bash", "=~/.bash_history" },
+	{ "zsh", "=~/.zsh_history" },
+	{ "fish", "~/.local/share/fish" },
+	{ "python", "=~/.python_history" },
+	{ "node", "=~/.node_repl_history" },
+	{ "psql", "=~/.psql_history =~/.pgpass" },
+	{ "mysql mariadb", "=~/.mysql_history =~/.my.cnf" },
+	{ "redis-cli", "=~/.rediscli_history" },
+	{ "git-remote-http git-remote-https git-credential-store wget",
+	  "=~/.netrc =~/.git-credentials =~/.config/git/credentials" },
 };
 
 static const struct rule RULES[] = {
@@ -402,8 +418,9 @@ static bool is_writing(const struct event *e)
 	return e->op != OP_NONE && !op_reads(e->op);
 }
 
-/* Returns whether the program is a program of the host with one of these names. A program outside
- * /usr does not count, because the skill could give any name to a file of its own. */
+/* Returns whether the program is a program of the host with one of these names, perhaps followed by
+ * its version, as in "python3.11". A program outside /usr does not count, because the skill could
+ * give any name to a file of its own. */
 static bool is_program(struct bytes program, const char *names)
 {
 	static const char place[] = "/usr/";
@@ -417,17 +434,35 @@ static bool is_program(struct bytes program, const char *names)
 	}
 	memcpy(name, slash + 1, n);
 	name[n] = '\0';
-	return in_list(names, name);
+	if (in_list(names, name)) {
+		return true;
+	}
+	size_t stem = strcspn(name, "0123456789");
+	bool version = stem > 0 && stem + strspn(name + stem, "0123456789.") == n;
+
+	name[stem] = '\0';
+	return version && in_list(names, name);
 }
 
-bool classes_own_store(const char *home, const char *program, const char *path)
+static bool keeps_store(const struct own_store *table, size_t n, const char *home,
+                        const char *program, const char *path)
 {
 	const struct bytes who = { program, strlen(program) };
 	const struct path what = path_of((struct bytes){ path, strlen(path) }, home);
 
-	return ARRAY_HAS(own_store, OWN_STORES, ARRAY_LEN(OWN_STORES),
+	return ARRAY_HAS(own_store, table, n,
 	                 is_program(who, own_store->programs) &&
 	                         in_places(&what, own_store->paths));
+}
+
+bool classes_own_store(const char *home, const char *program, const char *path)
+{
+	return keeps_store(OWN_STORES, ARRAY_LEN(OWN_STORES), home, program, path);
+}
+
+bool classes_routine_read(const char *home, const char *program, const char *path)
+{
+	return keeps_store(ROUTINE, ARRAY_LEN(ROUTINE), home, program, path);
 }
 
 /* An event, and the facts about it that the rules check. rename and link have two paths. */

@@ -306,6 +306,15 @@ static void test_own_stores(void **state)
 	assert_false(classes_own_store(HOME, "/tmp/gpg", HOME "/.gnupg"));
 	assert_false(classes_own_store(HOME, "gpg", HOME "/.gnupg"));
 	assert_false(classes_own_store(HOME, "", HOME "/.gnupg"));
+	assert_true(classes_routine_read(HOME, "/usr/bin/bash", HOME "/.bash_history"));
+	assert_true(classes_routine_read(HOME, "/usr/bin/python3.11", HOME "/.python_history"));
+	assert_true(
+	        classes_routine_read(HOME, "/usr/lib/git-core/git-remote-http", HOME "/.netrc"));
+	assert_false(classes_routine_read(HOME, "/usr/bin/python3x", HOME "/.python_history"));
+	assert_false(classes_routine_read(HOME, "/usr/bin/cat", HOME "/.bash_history"));
+	assert_false(classes_routine_read(HOME, "/usr/bin/bash", HOME "/.netrc"));
+	assert_false(classes_routine_read(HOME, "/usr/bin/3", HOME "/.python_history"));
+	assert_false(classes_routine_read(HOME, "/tmp/bash", HOME "/.bash_history"));
 }
 
 /* The second path of a rename or link is judged like the first. */
