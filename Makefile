@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all build demo demo-session test truth acceptance test-vm lint bench install clean
+.PHONY: all build wheel demo demo-session test truth acceptance test-vm lint bench install clean
 all: build
 
 build: $(BUILD)/build.ninja
@@ -13,6 +13,11 @@ build: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	@scripts/setup build
 	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+# A Python wheel with the program in it: build/skillsandbox-VERSION-....whl
+wheel: build
+	@scripts/setup wheel
+	@scripts/wheel $(BUILD)/src/skillsandbox $(BUILD)
 
 demo: build
 	@scripts/setup demo

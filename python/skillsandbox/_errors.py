@@ -2,18 +2,64 @@
 exceptions."""
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence
+import os
+import re
+import shlex
+from typing import Any, Iterable, List, Mapping, Optional, Sequence
 
 from ._stderr import visible
 
 
 MAX_SHOWN = 2000    # maximum characters of a skill's text in a message
 
+# Flags of the program -> the argument of SkillLoader that does the same.
+LISTS = {"--read": "read", "--write": "write", "--net": "net", "--env": "env",
+         "--allow-private": "allow_private"}
+# After the flags comes what the manifest could say instead.
+MANIFEST = re.compile(r", or the \w+ under permissions\.\S+ in the manifest$")
+VALUES = {"--memory": "memory", "--max-disk": "disk"}
+
 
 def shown(text: str) -> str:
     """Cuts the text and escapes it to one line that is safe for terminals and logs."""
     text = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + " ..."
     return visible(text)
+
+
+def as_list(name: str, value: Iterable[Any]) -> List[Any]:
+    """Returns the value of a list argument. A single text or path is refused: taken apart into its
+    letters, read="/data" would grant "/", and that is the whole machine."""
+    if isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} is a list: write {name}=[{value!r}]")
+    return list(value)
+
+
+def check_seconds(name: str, value: Optional[float]) -> Optional[float]:
+    """Returns the value of an argument that is a number of seconds, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise TypeError(f"{name} is a number of seconds, or None, and not {value!r}")
+    return value
+
+
+def loader_remedy(flags: str) -> str:
+    """Returns the arguments of SkillLoader that do what these flags of the program do; "" if no
+    argument does it."""
+    try:
+        words = shlex.split(MANIFEST.sub("", flags))
+    except ValueError:
+        return ""
+    lists: "dict[str, List[str]]" = {}
+    given: List[str] = []
+    for flag, value in zip(words[::2], words[1::2]):
+        if flag in LISTS:
+            lists.setdefault(LISTS[flag], []).append(value)
+        elif flag in VALUES:
+            given.append(f"{VALUES[flag]}={value!r}")
+        else:
+            return ""
+    if len(words) % 2 != 0:
+        return ""
+    return ", ".join([f"{name}={values!r}" for name, values in lists.items()] + given)
 
 
 class SkillSandboxError(Exception):
@@ -47,18 +93,28 @@ class SkillwareParamValidationError(SkillError, ValueError):
 
 class SkillDenied(SkillError):
     """The skill raised an exception in a call in which the sandbox denied something. `denials`
-    lists what was denied, as `skillsandbox why` does."""
+    lists what was denied, as `skillsandbox why --json` does. The other attributes are about the
+    first of them:
+
+    path, host  what was denied: one of the two is "" if the denial is about the other
+    remedy      the arguments of SkillLoader that would allow it, such as net=['api.example.com'];
+                "" if there are none"""
 
     def __init__(self, type_: str, message: str, traceback: str,
                  denials: Sequence[Mapping[str, Any]], run_id: str) -> None:
         super().__init__(type_, message, traceback, True)
         self.denials: List[Mapping[str, Any]] = list(denials)
         self.run_id = run_id
+        first = self.denials[0] if self.denials else {}
+        self.path = str(first.get("path", ""))
+        self.host = str(first.get("host", ""))
+        self.remedy = loader_remedy(str(first.get("remedy", "")))
 
     def __str__(self) -> str:
         what = shown("; ".join(str(d.get("what", "")) for d in self.denials[:5]))
-        return f"{super().__str__()} (denied by the sandbox: {what}; see skillsandbox why " \
-               f"{self.run_id})"
+        allow = f"to allow: SkillLoader({shown(self.remedy)}); " if self.remedy else ""
+        return f"{super().__str__()} (denied by the sandbox: {what}; {allow}" \
+               f"details: skillsandbox why {self.run_id})"
 
 
 class SkillTimeout(SkillSandboxError, TimeoutError):

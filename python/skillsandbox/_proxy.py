@@ -10,7 +10,8 @@ import warnings
 import weakref
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Type
 
-from ._errors import SkillwareParamValidationError, SkillWithheld, shown
+from ._errors import (SkillwareParamValidationError, SkillWithheld, as_list, check_seconds,
+                      shown)
 from ._files import Files, Path
 from ._skill import Skill
 from .tiers import Worker
@@ -66,8 +67,9 @@ class SkillProxy:
             raise SkillwareParamValidationError("SkillwareParamValidationError",
                                                 "the parameters are not an object")
         sent = _json_ready(dict(params or {}))
-        with Files(read, write, self.worker.judge) as files:
-            return self.worker.call(name, sent, files if files else None, timeout)
+        with Files(as_list("read", read), as_list("write", write), self.worker.judge) as files:
+            return self.worker.call(name, sent, files if files else None,
+                                    check_seconds("timeout", timeout))
 
     @property
     def manifest(self) -> Any:

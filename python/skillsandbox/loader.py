@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 import sys
+import sysconfig
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Protocol, Union
 
 from . import _skill, adapters
-from ._errors import SkillNotStarted, shown
+from ._errors import SkillNotStarted, as_list, check_seconds, shown
 from ._proxy import ModuleProxy, proxy_class
 from ._skill import PathOrId, Skill
 from .tiers import Options, Worker, worker_class
@@ -49,11 +50,15 @@ class _OfClassOrInstance:
 
 
 def find_binary() -> str:
-    """Returns the path of the program: SKILLSANDBOX_BINARY, or skillsandbox from the PATH."""
-    found = os.environ.get("SKILLSANDBOX_BINARY") or shutil.which("skillsandbox")
+    """Returns the path of the program: SKILLSANDBOX_BINARY, or the one that was installed with this
+    package, or skillsandbox from the PATH."""
+    installed = os.path.join(sysconfig.get_path("scripts"), "skillsandbox")
+    found = os.environ.get("SKILLSANDBOX_BINARY") or shutil.which(installed) or \
+        shutil.which("skillsandbox")
     if not found:
-        raise SkillNotStarted("the program skillsandbox is not on the PATH; install it, or name "
-                              "it with SKILLSANDBOX_BINARY")
+        raise SkillNotStarted("the program skillsandbox was not found: install the wheel that "
+                              "contains it, or put it on the PATH, or name it with "
+                              "SKILLSANDBOX_BINARY")
     return found
 
 
@@ -79,11 +84,12 @@ class SkillLoader:
         self._all_env = env is True
         self._binary = binary
         self._options: Dict[str, Any] = {
-            "python": python, "read": [os.fspath(p) for p in read],
-            "write": [os.fspath(p) for p in write], "net": list(net),
-            "allow_private": list(allow_private),
-            "env": [] if isinstance(env, bool) else list(env), "memory": memory, "disk": disk,
-            "lifetime": lifetime, "timeout": timeout, "session": session, "policy": policy,
+            "python": python, "read": [os.fspath(p) for p in as_list("read", read)],
+            "write": [os.fspath(p) for p in as_list("write", write)],
+            "net": as_list("net", net), "allow_private": as_list("allow_private", allow_private),
+            "env": [] if isinstance(env, bool) else as_list("env", env), "memory": memory,
+            "disk": disk, "lifetime": lifetime, "timeout": check_seconds("timeout", timeout),
+            "session": session, "policy": policy,
             "trust": trust_remote_code, "more": more}
 
     def _make(self, skill: Skill, config: Mapping[str, Any], name: Optional[str]) -> Worker:

@@ -129,6 +129,8 @@ static void item_done(struct overview_item *i)
 	free(i->text);
 	free(i->kind);
 	free(i->program);
+	free(i->path);
+	free(i->host);
 	free(i->reason);
 	free(i->because);
 	free(i->rule);
@@ -174,6 +176,8 @@ static bool fill_denied(struct overview_item *i, const struct line *l, bool bare
 
 	i->kind = copy_kind(l);
 	i->program = copy_text(l, "program");
+	i->path = copy_text(l, "path");
+	i->host = copy_text(l, line_text(l, "name") != NULL ? "name" : "address");
 	i->reason = copy_text(l, i->denial == DENIAL_LIMIT ? "limit" : "reason");
 	i->because = copy_because(l, i->denial);
 	i->why = line_get_reason(l);
@@ -183,8 +187,9 @@ static bool fill_denied(struct overview_item *i, const struct line *l, bool bare
 	i->first = copy_text(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;
-	return i->kind != NULL && i->program != NULL && i->reason != NULL && i->rule != NULL &&
-	       i->because != NULL && i->error != NULL && i->remedy != NULL && i->first != NULL;
+	return i->kind != NULL && i->program != NULL && i->path != NULL && i->host != NULL &&
+	       i->reason != NULL && i->rule != NULL && i->because != NULL && i->error != NULL &&
+	       i->remedy != NULL && i->first != NULL;
 }
 
 /* Cuts the text to at most TEXT_BYTES, at the end of a character. */

@@ -52,6 +52,8 @@ struct overview_item {
 	/* Only denials have these texts, and a denial has all of them. */
 	char *kind; /* kind of the item's first line: "file_blocked" */
 	char *program;
+	char *path;      /* the path that was denied; "" if it is no file */
+	char *host;      /* the name of the host that was denied, or else its address */
 	char *reason;    /* the code of the reason, or the name of the limit, as in the record */
 	enum reason why; /* the same code as an enum */
 	char *because;   /* the reason in words, if a limit belongs to them; else "" */

@@ -31,6 +31,8 @@ void why_json_item(struct json *j, const struct overview_item *i)
 	json_kstr(j, "what", i->text);
 	json_kuint(j, "count", i->count);
 	json_kstr(j, "program", i->program);
+	json_kstr(j, "path", i->path);
+	json_kstr(j, "host", i->host);
 	json_kstr(j, "reason", i->reason);
 	json_kstr(j, "rule", i->rule);
 	json_kstr(j, "error", i->error);

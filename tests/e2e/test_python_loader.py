@@ -501,3 +501,60 @@ def test_a_skill_does_not_say_how_it_ended(world):
     assert found["values"]["raised"] == "SkillCrashed"
     assert "1000000 values" in found["values"]["text"]
     assert found["grew"] < 128 << 10, "KiB"
+
+
+REACHES = """
+    import socket, urllib.request
+
+    class Reaches:
+        def execute(self, params):
+            if "path" in params:
+                return open(params["path"]).read()
+            with socket.create_connection((params["host"], params["port"]), 10) as s:
+                return s.recv(5).decode()
+"""
+
+
+def test_a_denial_names_what_python_would_grant(ssb):
+    """SkillDenied has the path or the host, and the arguments of SkillLoader that allow it. With them,
+    the same call works."""
+    world = python_world.World(ssb)
+    wanted = ssb.write(ssb.base / "wanted, or the other.txt", "data")
+    found, _ = world.program(world.skill(REACHES), f"""
+        def called(params, **grants):
+            with SkillLoader(**grants).load_skill(SKILL)["class"]() as s:
+                return caught(s.execute, params)
+        file = called({{"path": {str(wanted)!r}}})
+        host = called({{"host": "api.example.org", "port": 443}})
+        granted = called({{"path": {str(wanted)!r}}}, **eval("dict(" + file["remedy"] + ")"))
+        out(file=file, host=host, granted=granted)
+    """)
+    file, host = found["file"], found["host"]
+    assert file["raised"] == "SkillDenied" and file["path"] == str(wanted) and file["host"] == ""
+    assert file["remedy"] == f"read=[{str(wanted)!r}]" and file["remedy"] in file["text"], file
+    assert found["granted"] == {"result": "data"}
+    assert host["raised"] == "SkillDenied" and host["host"] == "api.example.org", host
+    assert host["path"] == "" and host["remedy"] == "net=['api.example.org']", host
+
+
+@BY_USER
+def test_a_text_where_a_list_belongs_is_refused(world):
+    """read="/data" would otherwise be taken apart into its letters, and the first one is "/"."""
+    found, _ = world.program(world.skill(REACHES), """
+        told = {}
+        for name in ("read", "write", "net", "env", "allow_private"):
+            told[name] = caught(SkillLoader, **{name: "/data"})
+            told[name + " bytes"] = caught(SkillLoader, **{name: b"/data"})
+        told["timeout"] = caught(SkillLoader, timeout="30s")
+        with SkillLoader.load_skill(SKILL)["class"]() as s:
+            told["call read"] = caught(s.execute, {"path": "/etc/hostname"}, read="/etc/hostname")
+            told["call write"] = caught(s.execute, {}, write="x")
+            told["call timeout"] = caught(s.execute, {}, timeout="30s")
+        fine = caught(lambda: str(SkillLoader(read=("/data",), env=True, timeout=None)))
+        out(told=told, fine=list(fine))
+    """)
+    for what, answer in found["told"].items():
+        assert answer["raised"] == "TypeError", (what, answer)
+        word = "seconds" if "timeout" in what else "is a list: write"
+        assert word in answer["text"], (what, answer)
+    assert found["fine"] == ["result"], "control: lists are taken"

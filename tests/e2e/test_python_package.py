@@ -62,3 +62,34 @@ def test_the_package_installs_without_a_network(root):
                           env={"PYTHONPATH": str(target)}, check=True, timeout=30,
                           capture_output=True, text=True)
     assert done.stdout.startswith(str(target))
+
+
+def test_the_wheel_brings_the_program(user):
+    """`make wheel`, installed in a new venv without a network: the package finds the program that came
+    with it, although there is none on the PATH, and the example of an agent's loop runs with it."""
+    out = user.mkdir("wheel")
+    done = subprocess.run([harness.REPO / "scripts/wheel", harness.BUILD / "src/skillsandbox", out],
+                          env={"PATH": harness.PATH, "HOME": str(user.home)}, timeout=120,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    wheel = done.stdout.strip()
+    assert "-py3-none-manylinux_2_" in wheel
+    venv = user.base / "venv"
+    user.as_caller([harness.PYTHON, "-m", "venv", venv], timeout=120).ok()
+    user.as_caller(["unshare", "--net", "--map-root-user", venv / "bin/pip", "install", "--quiet",
+                    "--no-index", wheel], timeout=120).ok()
+    example = user.mkdir("example")
+    shutil.copytree(harness.REPO / "examples/agent-loop", example, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    user.write(user.work / "people.csv", "name,age\nann,41\nbob,1\n")
+    run = [venv / "bin/python", example / "agent.py", user.work]
+    for file, said in ((user.work / "people.csv", '"sum": 42.0'), ("/etc/shadow", "denied: /etc/shadow"),
+                       (user.home / ".netrc", f"denied: {user.home}/.netrc")):
+        done = user.as_caller([*run, file, "age"], timeout=120).ok()
+        assert said in done.text, repr(done)
+    plain = user.base / "plain"
+    user.as_caller([harness.PYTHON, "-m", "venv", plain], timeout=120).ok()
+    done = user.as_caller([plain / "bin/python", example / "agent.py", user.work, "x", "age"],
+                          env={"PYTHONPATH": str(harness.REPO / "python"), "PATH": "/usr/bin:/bin",
+                               "PYTHONDONTWRITEBYTECODE": "1"})
+    assert "the program skillsandbox was not found" in done.errors, "control: without the wheel"

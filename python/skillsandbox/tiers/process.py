@@ -171,6 +171,7 @@ class ProcessWorker(Worker):
             run_id = self.run_id()
             found = self._why(run_id, since, error.message) if run_id else []
             if found:
+                found.sort(key=lambda d: _about(d) not in error.message)
                 return SkillDenied(error.type, error.message, error.traceback, found, run_id)
         return error
 
@@ -282,7 +283,7 @@ def _last_object(text: str) -> Dict[str, Any]:
 
 def _about(denial: Dict[str, Any]) -> str:
     """Returns the path or host of a denial."""
-    return str(denial.get("what", "")).rpartition(" ")[2] or "\0"
+    return str(denial.get("path") or denial.get("host") or "\0")
 
 
 def _words(error: Any) -> str:

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, Iterator, List, Optional
 
-from .._errors import SkillNotStarted
+from .._errors import SkillNotStarted, as_list
 from .base import Launch
 from .process import WORKER, ProcessWorker, state_dir
 
@@ -102,7 +102,7 @@ class WasmWorker(ProcessWorker):
             yield parent / "node_modules" / "pyodide"
 
     def packages(self) -> List[str]:
-        return [os.path.realpath(p) for p in self.options.more.get("packages") or ()]
+        return [os.path.realpath(p) for p in as_list("packages", self.options.more.get("packages") or ())]
 
     # ---- a fast start of Python ----
 
