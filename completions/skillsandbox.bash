@@ -48,9 +48,6 @@ _skillsandbox()
 		fi
 	done
 
-	if [[ $command == setup && ($prev == -w || $prev == --write) ]]; then
-		prev= # takes no value here
-	fi
 	case $prev in
 	-r | --read | -w | --write | --rootfs | --image | --policy | --session-policy | --socket | --trace-output | -o | --output | --key)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -108,7 +105,7 @@ _skillsandbox()
 		serve) words="$grants --skills --http --socket --session --session-policy --max-runs --all-runs --otel --help" ;;
 		validate) words=$output ;;
 		lint) words='--sarif --output --json --help' ;;
-		setup) words='--skills --project --write --remove --help' ;;
+		setup) words="$grants --skills --local --no-hook --yes --remove --help" ;;
 		init) words='--output --sidecar --help' ;;
 		shrink) words='--json --help' ;;
 		check) words='--against --json --help' ;;
@@ -143,7 +140,7 @@ _skillsandbox()
 		compopt -o filenames
 		;;
 	setup)
-		mapfile -t COMPREPLY < <(compgen -W 'claude-code codex openclaw opencode' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'claude-code codex cursor gemini-cli goose openclaw opencode vscode' -- "$cur")
 		;;
 	hook)
 		mapfile -t COMPREPLY < <(compgen -W claude-code -- "$cur")

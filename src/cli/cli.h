@@ -55,7 +55,8 @@ enum cli_flag {
 	FLAG_REVOKE,
 	FLAG_WRITE_CONFIG,
 	FLAG_REMOVE,
-	FLAG_PROJECT,
+	FLAG_LOCAL,
+	FLAG_NO_HOOK,
 	FLAG_CONNECT,
 	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
@@ -109,6 +110,12 @@ struct request {
 	size_t n_best_effort;
 	char *skills[MAX_SERVED]; /* values of --skills and --against; borrowed */
 	size_t n_skills;
+	/* For `setup`: the options that the server will get. The values are borrowed. */
+	struct passed_option {
+		const struct option_row *row;
+		const char *value;
+	} passed[MAX_PASSED];
+	size_t n_passed;
 	struct owner owner; /* loaded by request_owner() */
 };
 
@@ -173,7 +180,8 @@ enum command_bit {
 	ON_LINT = INT64_C(1) << 34,
 	ON_DIFF = INT64_C(1) << 35,
 	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
-	ON_OWNER = ON_PLAN | ON_SERVE, /* commands with options that grant something */
+	/* Commands with options that grant something; `setup` passes them on to the server. */
+	ON_OWNER = ON_PLAN | ON_SERVE | ON_SETUP,
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,

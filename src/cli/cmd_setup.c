@@ -1,9 +1,10 @@
-/* cmd_setup.c - adds SkillSandbox as an MCP server to the configuration of an agent (the client),
- * or removes it.
+/* cmd_setup.c - lets an agent (the client) use skills in their sandboxes: adds SkillSandbox as an
+ * MCP server to the client's configuration and, for Claude Code, the hook to its settings; or
+ * removes both.
  *
- * If the client has a command for the change, this command is run. Otherwise (OpenCode lacks
- * some) the client's file is edited here. The change is shown first, and made only if you
- * agree. An entry with the name SETUP_SERVER that starts another program is never touched. */
+ * If the client has a command for the change, this command is run. Otherwise the client's file is
+ * edited here. The change is shown first, and made only if you agree. An entry with the name
+ * SETUP_SERVER that starts another program is never touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +23,8 @@
 #include "cli/config_edit.h"
 #include "cli/say.h"
 #include "cli/setup_client.h"
+#include "cli/setup_file.h"
+#include "cli/setup_hook.h"
 #include "os/file.h"
 #include "policy/path.h"
 
@@ -30,26 +33,21 @@ struct setup {
 	bool project;
 	bool removing;
 	bool editing;  /* the client lacks a command, so its file is edited here */
+	bool hooking;  /* the hook is added or removed, too */
 	char *program; /* path of the client's program; NULL: not found */
 	struct string_list
 	        server; /* the server's words: this program, "serve", "--skills", DIR, ... */
-	char *file;
-	bool existed;
-	mode_t mode;
-	struct buf before; /* the text of the file, or the list that the client printed */
-	struct buf after;  /* the new text of the file, if it is edited here */
-	struct json_doc doc;
-	const struct json_node *entry; /* the entry SETUP_SERVER in `doc`; NULL: none */
+	struct setup_file config; /* the client's servers: its file, or the list that it printed */
+	struct setup_file hook;   /* the client's hooks */
+	const struct json_node *entry; /* the entry SETUP_SERVER in `config`; NULL: none */
 };
 
 static void setup_done(struct setup *s)
 {
 	free(s->program);
-	free(s->file);
 	string_list_done(&s->server);
-	buf_done(&s->before);
-	buf_done(&s->after);
-	json_doc_done(&s->doc);
+	setup_file_done(&s->config);
+	setup_file_done(&s->hook);
 }
 
 /* ---- the server ------------------------------------------------------------------ */
@@ -71,9 +69,9 @@ static bool can_be_written(const char *s)
 
 static int add_word(struct setup *s, const char *word, struct ssb_error *err)
 {
-	return string_list_add(&s->server, word, 2 + 2 * MAX_SERVED) == 0
+	return string_list_add(&s->server, word, SETUP_MAX_WORDS) == 0
 	               ? 0
-	               : ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
+	               : ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
 }
 
 static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
@@ -98,6 +96,9 @@ static int find_skills(struct setup *s, const struct request *r, struct ssb_erro
 	const char *home = getenv("HOME");
 	size_t n = r->n_skills + (size_t)r->operands.n - 1;
 
+	if (n > MAX_SERVED) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "", "more than %d --skills", MAX_SERVED);
+	}
 	for (size_t i = 0; i < n; i++) {
 		bool named = i < r->n_skills;
 		const char *dir = named ? r->skills[i] : r->operands.v[1 + i - r->n_skills];
@@ -114,6 +115,44 @@ static int find_skills(struct setup *s, const struct request *r, struct ssb_erro
 	return 0;
 }
 
+/* Returns true if the option's value is a path of a file that must exist. */
+static bool names_a_file(enum ssb_option option)
+{
+	return option == SSB_OPT_READ || option == SSB_OPT_WRITE || option == SSB_OPT_PROJECT ||
+	       option == SSB_OPT_PROJECT_READ || option == SSB_OPT_POLICY_FILE;
+}
+
+/* Adds an option of the server as one word: --net=example.org. Paths become absolute, because the
+ * client starts the server in any directory. --project without a directory stays as it is: it is
+ * the project in which the client works. */
+static int add_option(struct setup *s, const struct passed_option *o, struct ssb_error *err)
+{
+	const char *name = o->row->name;
+	auto_buf word = BUF(2 * PATH_MAX);
+	auto_free char *real = NULL;
+
+	if (!can_be_written(o->value)) {
+		return ssb_fail(err, SSB_E_USAGE, 0, "",
+		                "--%s: the value has control characters, or is not UTF-8", name);
+	}
+	if (names_a_file((enum ssb_option)o->row->id) && strcmp(o->value, ".") != 0 &&
+	    o->value[0] != '\0') {
+		real = realpath(o->value, NULL);
+		if (real == NULL || !can_be_written(real)) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "", "--%s %s: not found", name,
+			                o->value);
+		}
+	}
+	const char *arg = o->row->arg;
+	bool bare = arg == NULL || (arg[0] == '[' && strcmp(o->value, o->row->value) == 0);
+	buf_addf(&word, "--%s%s%s", name, bare ? "" : "=",
+	         bare           ? ""
+	         : real != NULL ? real
+	                        : o->value);
+	return word.failed ? ssb_fail(err, SSB_E_USAGE, 0, "", "--%s: the value is too long", name)
+	                   : add_word(s, word.data, err);
+}
+
 static int find_server(struct setup *s, const struct request *r, struct ssb_error *err)
 {
 	auto_free char *self = realpath("/proc/self/exe", NULL);
@@ -126,90 +165,35 @@ static int find_server(struct setup *s, const struct request *r, struct ssb_erro
 	if (add_word(s, self, err) != 0 || add_word(s, "serve", err) != 0) {
 		return -1;
 	}
-	return s->removing ? 0 : find_skills(s, r, err);
+	if (s->removing) {
+		return 0;
+	}
+	int rc = find_skills(s, r, err);
+	for (size_t i = 0; rc == 0 && i < r->n_passed; i++) {
+		rc = add_option(s, &r->passed[i], err);
+	}
+	return rc;
 }
 
 /* ---- the configuration ----------------------------------------------------------- */
-
-static int find_file(struct setup *s, struct ssb_error *err)
-{
-	const struct setup_client *c = s->client;
-	const char *set = getenv(c->variable);
-	const char *home = getenv("HOME");
-	auto_free char *cwd = s->project ? getcwd(NULL, 0) : NULL;
-	auto_buf path = BUF(PATH_MAX);
-
-	if (s->project && cwd != NULL) {
-		buf_addf(&path, "%s/%s", cwd, c->project);
-	} else if (!s->project && set != NULL && set[0] == '/') {
-		buf_addf(&path, "%s/%s", set, c->file);
-	} else if (!s->project && home != NULL && home[0] == '/') {
-		buf_addf(&path, "%s/%s/%s", home, c->otherwise, c->file);
-	} else {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                s->project ? "the current directory has no path (was it removed?)"
-		                           : "HOME is not set");
-	}
-	if (c->jsonc) {
-		buf_addc(&path, 'c');
-	}
-	if (c->jsonc && !path.failed && access(path.data, F_OK) != 0) {
-		path.data[--path.len] = '\0';
-	}
-	if (path.failed) {
-		return ssb_fail(err, SSB_E_SYS, ENAMETOOLONG, "", "the path of the configuration");
-	}
-	/* If the file is a symlink of yours, the symlink stays: the file to which it leads is
-	 * read and changed. */
-	s->file = s->project ? NULL : realpath(path.data, NULL);
-	if (s->file == NULL && !s->project && errno != ENOENT) {
-		return ssb_fail(err, SSB_E_SYS, errno, path.data, "cannot be reached");
-	}
-	s->file = s->file != NULL ? s->file : buf_steal(&path);
-	return 0;
-}
-
-static int read_file(const char *file, struct buf *out, bool *ret_exists, mode_t *ret_mode,
-                     struct ssb_error *err)
-{
-	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
-	struct stat st;
-
-	if (fd < 0 && errno == ENOENT) {
-		*ret_exists = false;
-		*ret_mode = 0600;
-		return 0;
-	}
-	if (fd < 0 && errno == ELOOP) {
-		/* Other people may have written the project. A symlink in it could lead to a
-		 * file of yours, which would then be changed, or copied into the project. */
-		return ssb_fail(err, SSB_E_POLICY, 0, file,
-		                "it is a symlink; in a project, setup changes only a regular file");
-	}
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || file_read_all(fd, out) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, file, "cannot be read as a file");
-	}
-	*ret_exists = true;
-	*ret_mode = st.st_mode & 07777;
-	return 0;
-}
 
 /* Finds the entry SETUP_SERVER. Codex prints an array of servers, in which each has its name as a
  * member. */
 static const struct json_node *find_entry(const struct setup *s)
 {
-	const struct json_node *node = json_top(&s->doc);
+	const struct json_node *node = json_top(&s->config.doc);
 	const char *const *name = s->client->path;
 
 	if (json_is(node, JSON_ARRAY)) {
-		node = json_first(&s->doc, node);
-		while (node != NULL && strcmp(json_string(json_member(&s->doc, node, "name"), ""),
-		                              SETUP_SERVER) != 0) {
-			node = json_next(&s->doc, node);
+		node = json_first(&s->config.doc, node);
+		while (node != NULL &&
+		       strcmp(json_string(json_member(&s->config.doc, node, "name"), ""),
+		              SETUP_SERVER) != 0) {
+			node = json_next(&s->config.doc, node);
 		}
 	}
 	while (node != NULL && *name != NULL) {
-		node = json_member(&s->doc, node, *name++);
+		node = json_member(&s->config.doc, node, *name++);
 	}
 	return node;
 }
@@ -226,44 +210,48 @@ static int run_step(const struct setup *s, enum setup_step step, struct buf *out
 	               : setup_client_run(s->program, &command, s->project, out, err);
 }
 
-/* Reads the client's servers into `doc`, and finds the entry. A file that cannot be parsed is an
- * error, because Claude Code would replace it. */
+/* Reads the list of servers that the client prints. */
+static int read_list(struct setup *s, struct ssb_error *err)
+{
+	const char *why = NULL;
+
+	if (run_step(s, SETUP_LIST, &s->config.before, err) != 0) {
+		return -1;
+	}
+	return s->config.before.len == 0 || json_read_del(&s->config.doc, s->config.before.data,
+	                                                  s->config.before.len, &why) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, s->program,
+	                          "its list is not plain JSON: %s; change it by hand", why);
+}
+
+/* Reads the client's servers, and finds the entry. A file that cannot be parsed is an error,
+ * because Claude Code would replace it. */
 static int read_servers(struct setup *s, struct ssb_error *err)
 {
-	bool listed = setup_client_has(s->client, SETUP_LIST);
-	const char *why = NULL;
-	int rc = listed ? run_step(s, SETUP_LIST, &s->before, err) : find_file(s, err);
+	int rc = setup_client_has(s->client, SETUP_LIST)
+	                 ? read_list(s, err)
+	                 : setup_file_read(&s->config, &s->client->place, s->project, err);
 
-	if (rc == 0 && !listed) {
-		rc = read_file(s->file, &s->before, &s->existed, &s->mode, err);
-	}
-	if (rc != 0 || s->before.len == 0) {
-		return rc;
-	}
-	if (json_read_del(&s->doc, s->before.data, s->before.len, &why) != 0 ||
-	    (!listed && !json_is(json_top(&s->doc), JSON_OBJECT))) {
-		return ssb_fail(err, SSB_E_POLICY, 0, listed ? s->program : s->file,
-		                "%s not plain JSON (comments?): %s; change it by hand",
-		                listed ? "its list is" : "it is",
-		                why != NULL ? why : "it is not an object");
-	}
-	s->entry = find_entry(s);
-	return 0;
+	s->entry = rc == 0 ? find_entry(s) : NULL;
+	return rc;
 }
 
 /* Reads the program and the arguments of the entry. */
 static void read_words(const struct setup *s, struct string_list *ret)
 {
-	const struct json_node *codex = json_member(&s->doc, s->entry, "transport");
+	const struct json_doc *doc = &s->config.doc;
+	const struct json_node *codex = json_member(doc, s->entry, "transport");
 	const struct json_node *from = codex != NULL ? codex : s->entry;
-	const struct json_node *words = json_member(&s->doc, from, "command");
+	const struct json_node *goose = json_member(doc, from, "cmd");
+	const struct json_node *words = goose != NULL ? goose : json_member(doc, from, "command");
 
 	if (!json_is(words, JSON_ARRAY)) {
 		(void)string_list_add(ret, json_string(words, ""), SETUP_MAX_WORDS);
-		words = json_member(&s->doc, from, "args");
+		words = json_member(doc, from, "args");
 	}
-	for (words = json_first(&s->doc, words); words != NULL; words = json_next(&s->doc, words)) {
-		(void)string_list_add(ret, json_string(words, ""), SETUP_MAX_WORDS);
+	JSON_EACH (word, doc, words) {
+		(void)string_list_add(ret, json_string(word, ""), SETUP_MAX_WORDS);
 	}
 }
 
@@ -271,12 +259,12 @@ static void read_words(const struct setup *s, struct string_list *ret)
  * NULL: there is none. */
 static const char *find_own_setting(const struct setup *s, const struct json_node *object)
 {
-	static const char *const KNOWN[] = { "args",      "auth_status",
-		                             "command",   "disabled_reason",
-		                             "enabled",   "name",
-		                             "transport", "type" };
+	static const char *const KNOWN[] = { "args",    "auth_status", "cmd",
+		                             "command", "description", "disabled_reason",
+		                             "enabled", "name",        "transport",
+		                             "type" };
 
-	JSON_EACH (n, &s->doc, object) {
+	JSON_EACH (n, &s->config.doc, object) {
 		bool known = json_is(n, JSON_NULL) || json_is(n, JSON_FALSE) ||
 		             (n->type >= JSON_ARRAY && n->n == 0);
 		for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
@@ -289,14 +277,31 @@ static const char *find_own_setting(const struct setup *s, const struct json_nod
 	return NULL;
 }
 
+/* Returns true if the word is an option that `setup` writes: --net=example.org, --project. */
+static bool is_passed(const char *word)
+{
+	size_t n = strcspn(word, "=");
+
+	for (size_t i = 0; i < N_FLAGS; i++) {
+		const struct option_row *row = &FLAGS[i];
+		if (row->id < FLAG_FIRST && (row->commands & ON_SETUP) != 0 && n > 2 &&
+		    strlen(row->name) == n - 2 && strncmp(word + 2, row->name, n - 2) == 0) {
+			return word[n] == '=' ? row->arg != NULL
+			                      : row->arg == NULL || row->arg[0] == '[';
+		}
+	}
+	return false;
+}
+
 /* Returns the first word of the entry that `setup` would not have written: it is not `serve`,
- * --skills or a directory. NULL: there is none. */
+ * --skills, a directory or an option of the server. NULL: there is none. */
 static const char *find_own_option(const struct string_list *words)
 {
 	for (size_t i = 2; i < words->n; i++) {
 		if (strcmp(words->v[i], "--skills") == 0) {
 			i++;
-		} else if (strncmp(words->v[i], "--skills=", strlen("--skills=")) != 0) {
+		} else if (strncmp(words->v[i], "--skills=", strlen("--skills=")) != 0 &&
+		           !is_passed(words->v[i])) {
 			return words->v[i];
 		}
 	}
@@ -307,7 +312,7 @@ static const char *find_own_option(const struct string_list *words)
 static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list words = { 0 };
-	const char *where = s->file != NULL ? s->file : s->program;
+	const char *where = s->config.path != NULL ? s->config.path : s->program;
 
 	if (s->entry == NULL) {
 		*ret_done = s->removing;
@@ -320,7 +325,7 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 		                "its entry '" SETUP_SERVER
 		                "' starts another program; change the entry by hand");
 	}
-	if (!s->removing && json_is(json_member(&s->doc, s->entry, "enabled"), JSON_FALSE)) {
+	if (!s->removing && json_is(json_member(&s->config.doc, s->entry, "enabled"), JSON_FALSE)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
 		                "its entry '" SETUP_SERVER
 		                "' is switched off ('enabled' is false); switch it on by hand, or "
@@ -331,7 +336,8 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 		same = strcmp(words.v[i], s->server.v[i]) == 0;
 	}
 	const char *own = find_own_setting(s, s->entry);
-	own = own != NULL ? own : find_own_setting(s, json_member(&s->doc, s->entry, "transport"));
+	own = own != NULL ? own
+	                  : find_own_setting(s, json_member(&s->config.doc, s->entry, "transport"));
 	own = own != NULL ? own : find_own_option(&words);
 	if (!s->removing && !same && own != NULL) {
 		return ssb_fail(err, SSB_E_POLICY, 0, where,
@@ -344,40 +350,42 @@ static int check_entry(const struct setup *s, bool *ret_done, struct ssb_error *
 	return 0;
 }
 
-/* Makes the new text of OpenCode's file. */
+static void put_entry(const struct setup *s, struct json *j)
+{
+	enum setup_form form = s->client->form;
+
+	json_open(j, '{');
+	if (form == SETUP_FORM_CMD) {
+		json_kbool(j, "enabled", true);
+		json_kstr(j, "type", "stdio");
+		json_kstr(j, "name", SETUP_SERVER);
+		json_kstr(j, "description", "Skills, each in its own sandbox");
+		json_kstr(j, "cmd", s->server.v[0]);
+		json_kstrs(j, "args", s->server.v + 1, s->server.n - 1);
+	} else if (form == SETUP_FORM_COMMAND) {
+		json_kstr(j, "type", "local");
+		json_kstrs(j, "command", s->server.v, s->server.n);
+		json_kbool(j, "enabled", true);
+	} else {
+		if (form == SETUP_FORM_STDIO) {
+			json_kstr(j, "type", "stdio");
+		}
+		json_kstr(j, "command", s->server.v[0]);
+		json_kstrs(j, "args", s->server.v + 1, s->server.n - 1);
+	}
+	json_close(j, '}');
+}
+
+/* Makes the new text of the client's file. */
 static int edit_config(struct setup *s, struct ssb_error *err)
 {
 	auto_buf value = BUF(MAX_CONFIG_BYTES);
-	struct json j;
+	struct json j = JSON_TO(&value, false);
 
-	json_init(&j, &value, false);
-	json_open(&j, '{');
-	json_kstr(&j, "type", "local");
-	json_kstrs(&j, "command", s->server.v, s->server.n);
-	json_kbool(&j, "enabled", true);
-	json_close(&j, '}');
+	put_entry(s, &j);
 	return value.failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
-	                    : config_edit_set(&s->doc, s->client->path,
-	                                      s->removing ? NULL : value.data, &s->after, err);
-}
-
-static int replace_file(const struct setup *s, struct ssb_error *err)
-{
-	auto_buf now = BUF(MAX_CONFIG_BYTES);
-	bool exists = false;
-	mode_t mode = 0;
-
-	if (read_file(s->file, &now, &exists, &mode, err) != 0) {
-		return -1;
-	}
-	if (exists != s->existed || now.len != s->before.len ||
-	    (now.len > 0 && memcmp(now.data, s->before.data, now.len) != 0)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, s->file,
-		                "it was changed in the meantime; try again");
-	}
-	return file_replace(s->file, s->after.data, s->after.len, s->mode) != 0
-	               ? ssb_fail(err, SSB_E_SYS, errno, s->file, "cannot be replaced")
-	               : 0;
+	                    : setup_file_set(&s->config, s->client->path,
+	                                     s->removing ? NULL : value.data, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -411,44 +419,53 @@ static void put_step(const struct setup *s, enum setup_step step, struct buf *ou
 	buf_addc(out, '\n');
 }
 
-/* Shows what will change: the lines of the file that is edited here; or the entry that is removed,
+/* What has to change. */
+struct setup_change {
+	bool server;
+	bool hook;
+};
+
+/* Shows what will change: the lines of the files that are edited here; the entry that is removed;
  * and the client's commands that will be run. */
-static int show_change(const struct setup *s)
+static int show_change(const struct setup *s, const struct setup_change *change)
 {
 	enum setup_step steps[2];
 	auto_buf old = BUF(SAY_MAX);
 	auto_buf diff = BUF(SAY_MAX);
-	auto_buf out = BUF(SAY_MAX);
+	auto_buf out = BUF(2 * MAX_CONFIG_BYTES);
 	struct json j;
 
-	if (s->editing) {
-		config_edit_diff(s->before.len > 0 ? s->before.data : "", s->after.data, &diff);
-		visible_addf(&out, "--- %s%s\n", s->existed ? "" : "(new) ", s->file);
-	} else if (s->entry != NULL) {
+	if (change->server && s->editing) {
+		setup_file_show(&s->config, &out);
+	} else if (change->server && s->entry != NULL) {
 		json_init(&j, &old, true);
-		json_copy(&j, &s->doc, s->entry);
+		json_copy(&j, &s->config.doc, s->entry);
 		config_edit_diff(old.failed ? "" : old.data, "", &diff);
+		visible_text(&out, diff.len > 0 ? diff.data : "", true);
 	}
-	visible_text(&out, diff.len > 0 ? diff.data : "", true);
-	for (size_t i = 0, n = list_steps(s, steps); i < n; i++) {
+	for (size_t i = 0, n = change->server ? list_steps(s, steps) : 0; i < n; i++) {
 		put_step(s, steps[i], &out);
+	}
+	if (change->hook) {
+		setup_file_show(&s->hook, &out);
 	}
 	return say_out(STDOUT_FILENO, &out);
 }
 
-static int make_change(const struct setup *s, struct ssb_error *err)
+static int make_change(const struct setup *s, const struct setup_change *change,
+                       struct ssb_error *err)
 {
 	enum setup_step steps[2];
-	int rc = s->editing ? replace_file(s, err) : 0;
+	int rc = change->server && s->editing ? setup_file_replace(&s->config, err) : 0;
 
-	for (size_t i = 0, n = list_steps(s, steps); rc == 0 && i < n; i++) {
+	for (size_t i = 0, n = change->server ? list_steps(s, steps) : 0; rc == 0 && i < n; i++) {
 		rc = run_step(s, steps[i], NULL, err);
 		if (rc != 0 && i > 0) {
 			say_warningf("the old entry is removed, and the new one was not added: run "
 			             "the last command above yourself");
 		}
 	}
-	return rc;
+	return rc == 0 && change->hook ? setup_file_replace(&s->hook, err) : rc;
 }
 
 /* Reads the configuration again and checks it: a client's command may change nothing and still
@@ -457,57 +474,83 @@ static int check_change(struct setup *s, struct ssb_error *err)
 {
 	bool done = false;
 
-	free(s->file);
-	s->file = NULL;
+	setup_file_done(&s->config);
+	s->config = (struct setup_file)SETUP_FILE;
 	s->entry = NULL;
-	buf_reset(&s->before);
-	json_doc_done(&s->doc);
-	s->doc = (struct json_doc){ 0 };
 	if (read_servers(s, err) != 0 || check_entry(s, &done, err) != 0) {
 		return -1;
 	}
 	return done ? 0
-	            : ssb_fail(err, SSB_E_POLICY, 0, s->file != NULL ? s->file : s->program,
+	            : ssb_fail(err, SSB_E_POLICY, 0,
+	                       s->config.path != NULL ? s->config.path : s->program,
 	                       "the client's command ended without an error, but the entry "
 	                       "'" SETUP_SERVER "' %s; run the command above yourself",
 	                       s->removing ? "is still there"
 	                                   : "is missing, or differs from what was given");
 }
 
+/* Finds out what has to change. */
+static int plan_change(struct setup *s, const struct request *r, struct setup_change *ret,
+                       struct ssb_error *err)
+{
+	bool able = s->editing || s->program != NULL;
+	bool server_done = false;
+	bool hook_done = true;
+
+	if (find_server(s, r, err) != 0 ||
+	    (able && (read_servers(s, err) != 0 || check_entry(s, &server_done, err) != 0)) ||
+	    (s->editing && !server_done && edit_config(s, err) != 0) ||
+	    (s->hooking && setup_hook_plan(&s->hook, s->client, s->project, s->server.v[0],
+	                                   s->removing, &hook_done, err) != 0)) {
+		return -1;
+	}
+	*ret = (struct setup_change){ .server = !server_done, .hook = !hook_done };
+	return 0;
+}
+
 /* Returns the exit status, or -1 with `err`. */
 static int set_up(struct setup *s, const struct request *r, struct ssb_error *err)
 {
-	bool able = s->editing || s->program != NULL;
-	bool done = false;
+	struct setup_change change;
 
-	if (find_server(s, r, err) != 0 ||
-	    (able && (read_servers(s, err) != 0 || check_entry(s, &done, err) != 0)) ||
-	    (s->editing && !done && edit_config(s, err) != 0)) {
+	if (plan_change(s, r, &change, err) != 0) {
 		return -1;
 	}
-	if (done) {
+	if (!change.server && !change.hook) {
 		say_notef("%s: nothing to change", s->client->name);
 		return EXIT_FINE;
 	}
-	int status = show_change(s);
+	int status = show_change(s, &change);
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	if (!able) {
+	if (change.server && !s->editing && s->program == NULL) {
 		return ssb_fail(err, SSB_E_NOT_FOUND, 0, s->client->program,
 		                "not found in PATH, so nothing was changed; install %s, or run the "
 		                "command above where it is installed",
 		                s->client->name);
 	}
-	if (!request_has(r, FLAG_WRITE_CONFIG) && ask_yes("change it?") != ASKED_YES) {
-		say_notef("nothing was changed; to change it without a question, give --write");
+	if (!request_has(r, FLAG_YES) && ask_yes("change it?") != ASKED_YES) {
+		say_notef("nothing was changed; to change it without a question, give --yes");
 		return EXIT_FINDINGS;
 	}
-	if (make_change(s, err) != 0 || (!s->editing && check_change(s, err) != 0)) {
+	if (make_change(s, &change, err) != 0 ||
+	    (change.server && !s->editing && check_change(s, err) != 0)) {
 		return -1;
 	}
 	say_notef("done; restart %s to use it", s->client->name);
 	return EXIT_FINE;
+}
+
+static int refuse_client(const char *name)
+{
+	auto_buf names = BUF(SAY_MAX);
+
+	setup_client_names(&names);
+	say_errorf("%s%s%ssetup needs one of: %s", name != NULL ? "'" : "",
+	           name != NULL ? name : "", name != NULL ? "' is not known; " : "",
+	           names.failed ? "" : names.data);
+	return EXIT_USAGE;
 }
 
 int cmd_setup(struct request *r)
@@ -515,22 +558,23 @@ int cmd_setup(struct request *r)
 	AUTO(setup_done)
 	struct setup s = {
 		.client = setup_client_find(r->operands.v[0]),
-		.project = request_has(r, FLAG_PROJECT),
+		.project = request_has(r, FLAG_LOCAL),
 		.removing = request_has(r, FLAG_REMOVE),
-		.before = BUF(MAX_CONFIG_BYTES),
-		.after = BUF(2 * MAX_CONFIG_BYTES),
+		.config = SETUP_FILE,
+		.hook = SETUP_FILE,
 	};
 	struct ssb_error err = { 0 };
 
 	if (s.client == NULL) {
-		say_errorf("setup needs one of: claude-code, codex, openclaw, opencode");
-		return EXIT_USAGE;
+		return refuse_client(r->operands.v[0]);
 	}
-	if (s.project && s.client->project == NULL) {
+	if (s.project && s.client->place.project == NULL) {
 		say_errorf("%s has no configuration file in a project", s.client->name);
 		return EXIT_USAGE;
 	}
-	s.editing = !setup_client_has(s.client, SETUP_REMOVE) && (s.project || s.removing);
+	s.editing = !setup_client_has(s.client, SETUP_ADD) ||
+	            (!setup_client_has(s.client, SETUP_REMOVE) && (s.project || s.removing));
+	s.hooking = s.client->hook.file != NULL && !request_has(r, FLAG_NO_HOOK);
 	s.program = setup_client_program(s.client);
 	int status = set_up(&s, r, &err);
 	if (status < 0) {

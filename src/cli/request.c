@@ -52,6 +52,13 @@ static int take_option(void *ctx, const struct option_row *row, const char *valu
 	if (ssb_options_set(r->options, (enum ssb_option)row->id, value, err) != 0) {
 		return -1;
 	}
+	if (r->command->bit == ON_SETUP) {
+		if (r->n_passed == MAX_PASSED) {
+			return ssb_fail(err, SSB_E_USAGE, 0, "",
+			                "more than %d options for the server", MAX_PASSED);
+		}
+		r->passed[r->n_passed++] = (struct passed_option){ row, value };
+	}
 	r->given |= 1U << row->id;
 	if (row->id == SSB_OPT_BEST_EFFORT && r->n_best_effort < MAX_BEST_EFFORT) {
 		r->best_effort[r->n_best_effort++] = value;

@@ -26,10 +26,9 @@ static const struct setup_client CLIENTS[] = {
 	  .program = "claude",
 	  .commands = { [SETUP_ADD] = { "mcp", "add", "--scope", SCOPE, SETUP_SERVER, "--" },
 	                [SETUP_REMOVE] = { "mcp", "remove", "--scope", SCOPE, SETUP_SERVER } },
-	  .variable = "CLAUDE_CONFIG_DIR",
-	  .otherwise = "",
-	  .file = ".claude.json",
-	  .project = ".mcp.json",
+	  .place = { "CLAUDE_CONFIG_DIR", "", ".claude.json", .project = ".mcp.json" },
+	  .hook = { "CLAUDE_CONFIG_DIR", ".claude", "settings.json",
+	            .project = ".claude/settings.json" },
 	  .path = { "mcpServers", SETUP_SERVER },
 	  .skills = ".claude/skills" },
 	{ .name = "codex",
@@ -52,23 +51,51 @@ static const struct setup_client CLIENTS[] = {
 	  .program = "opencode",
 	  .commands = { [SETUP_ADD] = { "mcp", "add", SETUP_SERVER, "--" } },
 	  .replaces = true,
-	  .variable = "XDG_CONFIG_HOME",
-	  .otherwise = ".config",
-	  .file = "opencode/opencode.json",
-	  .project = "opencode.json",
-	  .jsonc = true,
+	  .form = SETUP_FORM_COMMAND,
+	  .place = { "XDG_CONFIG_HOME", ".config", "opencode/opencode.json", .jsonc = true,
+	             .project = "opencode.json" },
 	  .path = { "mcp", SETUP_SERVER },
 	  .skills = ".config/opencode/skills" },
+	{ .name = "cursor",
+	  .program = "cursor",
+	  .place = { NULL, ".cursor", "mcp.json", .project = ".cursor/mcp.json" },
+	  .path = { "mcpServers", SETUP_SERVER },
+	  .skills = ".cursor/skills" },
+	{ .name = "gemini-cli",
+	  .program = "gemini",
+	  .place = { NULL, ".gemini", "settings.json", .project = ".gemini/settings.json" },
+	  .path = { "mcpServers", SETUP_SERVER },
+	  .skills = ".gemini/skills" },
+	{ .name = "vscode",
+	  .program = "code",
+	  .form = SETUP_FORM_STDIO,
+	  .place = { "XDG_CONFIG_HOME", ".config", "Code/User/mcp.json",
+	             .project = ".vscode/mcp.json" },
+	  .path = { "servers", SETUP_SERVER },
+	  .skills = ".copilot/skills" },
+	{ .name = "goose",
+	  .program = "goose",
+	  .form = SETUP_FORM_CMD,
+	  .place = { "XDG_CONFIG_HOME", ".config", "goose/config.yaml", .yaml = true },
+	  .path = { "extensions", SETUP_SERVER },
+	  .skills = ".config/goose/skills" },
 };
 
 const struct setup_client *setup_client_find(const char *name)
 {
 	for (size_t i = 0; name != NULL && i < ARRAY_LEN(CLIENTS); i++) {
-		if (strcmp(CLIENTS[i].name, name) == 0) {
+		if (strcmp(CLIENTS[i].name, name) == 0 || strcmp(CLIENTS[i].program, name) == 0) {
 			return &CLIENTS[i];
 		}
 	}
 	return NULL;
+}
+
+void setup_client_names(struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(CLIENTS); i++) {
+		buf_addf(out, "%s%s", i > 0 ? ", " : "", CLIENTS[i].name);
+	}
 }
 
 bool setup_client_has(const struct setup_client *c, enum setup_step step)

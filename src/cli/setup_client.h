@@ -7,18 +7,28 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/string_list.h"
+#include "cli/setup_file.h"
 #include "skillsandbox.h"
 
 #define SETUP_SERVER    "skillsandbox" /* name of the entry for this program */
 #define SETUP_SECONDS   120
-#define SETUP_MAX_WORDS (2 * MAX_SERVED + 16) /* most words of one command */
+#define SETUP_MAX_WORDS (2 * MAX_SERVED + MAX_PASSED + 16) /* most words of one command */
 
 enum setup_step {
 	SETUP_LIST, /* prints the servers as JSON; a client without it: its file is read */
-	SETUP_ADD,  /* followed by the words that start the server */
-	/* If a client lacks this command, and in projects, the file is edited here. */
+	/* Followed by the words that start the server. If a client lacks this command or the next
+	 * one, its file is edited here. */
+	SETUP_ADD,
 	SETUP_REMOVE,
 	N_SETUP_STEPS
+};
+
+/* The form of the entry in a file that is edited here. */
+enum setup_form {
+	SETUP_FORM_ARGS,    /* {"command": PROGRAM, "args": [...]} */
+	SETUP_FORM_STDIO,   /* the same with "type": "stdio" */
+	SETUP_FORM_COMMAND, /* {"type": "local", "command": [PROGRAM, ...], "enabled": true} */
+	SETUP_FORM_CMD,     /* {"cmd": PROGRAM, "args": [...], ...} */
 };
 
 struct setup_client {
@@ -27,17 +37,16 @@ struct setup_client {
 	const char *commands[N_SETUP_STEPS][7];
 	bool replaces;  /* true: SETUP_ADD replaces an entry; false: it fails if there is one */
 	bool adds_json; /* SETUP_ADD takes {"command": PROGRAM, "args": [...]}, not words */
-	const char *variable; /* environment variable that names the directory of `file` */
-	/* Directory of `file` beneath the home, if that variable is not set. */
-	const char *otherwise;
-	const char *file;
-	bool jsonc;          /* true: if `file` with "c" at its end exists, it is used instead */
-	const char *project; /* the file in a project; NULL: projects have none */
+	enum setup_form form;
+	struct setup_place place;
+	struct setup_place hook; /* the file with the client's hooks; `file` is NULL: it has none */
 	const char *path[4]; /* names on the way to the entry in `file` or in SETUP_LIST's output */
 	const char *skills;  /* directory of the client's own skills, beneath the home */
 };
 
-const struct setup_client *setup_client_find(const char *name); /* NULL: not known */
+/* Finds a client by its name, or by the name of its program. Returns NULL if there is none. */
+const struct setup_client *setup_client_find(const char *name);
+void setup_client_names(struct buf *out); /* appends the names, separated by ", " */
 bool setup_client_has(const struct setup_client *c, enum setup_step step);
 
 /* Returns the path of the client's program, new. NULL: no absolute directory of PATH has it. */

@@ -151,7 +151,7 @@ class World:
         return Outcome(run, log)
 
     def setup(self, client, *extra):
-        r = self.run([self.ssb, "setup", client, "--skills", self.skills, "--write", *extra])
+        r = self.run([self.ssb, "setup", client, "--skills", self.skills, "--yes", *extra])
         assert r.code == 0, r
         return r
 

@@ -29,11 +29,11 @@ def test_setup_connects(world):
     world.setup("claude-code")
     listed = world.claude("mcp", "list")
     assert "skillsandbox" in listed.out and "Connected" in listed.out, listed
-    again = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--write"])
+    again = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--yes"])
     assert "nothing to change" in again.err, again
     got = world.claude("mcp", "get", "skillsandbox")
     assert "User config" in got.out and str(world.ssb) in got.out, got
-    removed = world.run([world.ssb, "setup", "claude-code", "--remove", "--write"])
+    removed = world.run([world.ssb, "setup", "claude-code", "--remove", "--yes"])
     assert removed.code == 0, removed
     assert "skillsandbox" not in world.claude("mcp", "list").out
     assert json.loads(file.read_text())["mcpServers"] == {"other": {"command": "x"}}
@@ -43,17 +43,17 @@ def test_setup_leaves_a_broken_file_alone(world):
     """If the configuration is not valid JSON, `setup` fails and does not change it. Claude Code
     itself would replace it."""
     file = world.write(world.home / ".claude.json", '{"mcpServers": {')
-    r = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--write"])
+    r = world.run([world.ssb, "setup", "claude-code", "--skills", world.skills, "--yes"])
     assert r.code == 125 and file.read_text() == '{"mcpServers": {', r
     control = world.claude("mcp", "add", "--scope", "user", "x", "--", "/bin/true")
     assert control.code == 0 and file.read_text() != '{"mcpServers": {', control
 
 
 def test_setup_for_a_project(world):
-    world.setup("claude-code", "--project")
+    world.setup("claude-code", "--local")
     assert "skillsandbox" in json.loads((world.project / ".mcp.json").read_text())["mcpServers"]
     assert "skillsandbox" in world.claude("mcp", "list").out
-    r = world.run([world.ssb, "setup", "claude-code", "--project", "--remove", "--write"])
+    r = world.run([world.ssb, "setup", "claude-code", "--local", "--remove", "--yes"])
     assert r.code == 0, r
     assert json.loads((world.project / ".mcp.json").read_text())["mcpServers"] == {}
 

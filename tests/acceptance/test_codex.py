@@ -15,18 +15,18 @@ def test_setup_keeps_the_rest(world):
     assert "[mcp_servers.skillsandbox]" in text
     listed = world.run([agents.CODEX, "mcp", "list"])
     assert "skillsandbox" in listed.out and str(world.ssb) in listed.out, listed
-    again = world.run([world.ssb, "setup", "codex", "--skills", world.skills, "--write"])
+    again = world.run([world.ssb, "setup", "codex", "--skills", world.skills, "--yes"])
     assert "nothing to change" in again.err, again
-    removed = world.run([world.ssb, "setup", "codex", "--remove", "--write"])
+    removed = world.run([world.ssb, "setup", "codex", "--remove", "--yes"])
     assert removed.code == 0, removed
     assert "skillsandbox" not in (world.home / ".codex/config.toml").read_text()
-    again = world.run([world.ssb, "setup", "codex", "--remove", "--write"])
+    again = world.run([world.ssb, "setup", "codex", "--remove", "--yes"])
     assert "nothing to change" in again.err, again
 
 
 def test_setup_says_what_codex_says(world):
     file = world.write(world.home / ".codex/config.toml", 'model = "o3\n')
-    r = world.run([world.ssb, "setup", "codex", "--skills", world.skills, "--write"])
+    r = world.run([world.ssb, "setup", "codex", "--skills", world.skills, "--yes"])
     assert r.code == 125 and "TOML parse error" in r.err, r
     assert "the command 'mcp list' ended with exit status 1" in r.err, r
     assert file.read_text() == 'model = "o3\n'
@@ -36,7 +36,7 @@ def test_setup_replaces_no_other_server(world):
     text = '[mcp_servers.skillsandbox]\ncommand = "mine"\n'
     file = world.write(world.home / ".codex/config.toml", text)
     for args in (["--skills", world.skills], ["--remove"]):
-        r = world.run([world.ssb, "setup", "codex", *args, "--write"])
+        r = world.run([world.ssb, "setup", "codex", *args, "--yes"])
         assert r.code == 125 and "starts another program" in r.err, r
     assert file.read_text() == text
     # The control: `codex mcp add` replaces this entry.

@@ -16,14 +16,14 @@ def test_setup_connects(world):
     world.setup("opencode")
     listed = world.run([agents.OPENCODE, "mcp", "list"])
     assert "skillsandbox" in listed.out and "connected" in listed.out, listed
-    again = world.run([world.ssb, "setup", "opencode", "--skills", world.skills, "--write"])
+    again = world.run([world.ssb, "setup", "opencode", "--skills", world.skills, "--yes"])
     assert "nothing to change" in again.err, again
     assert read_entry(file) == ({"type": "local", "command":
                                  [str(world.ssb), "serve", "--skills", str(world.skills)]},
                                 {**BEFORE, "mcp": {}})
     world.setup("opencode", "--skills", world.project)
     assert read_entry(file)[0]["command"][-1] == str(world.project)
-    removed = world.run([world.ssb, "setup", "opencode", "--remove", "--write"])
+    removed = world.run([world.ssb, "setup", "opencode", "--remove", "--yes"])
     assert removed.code == 0 and read_entry(file) == (None, {**BEFORE, "mcp": {}}), removed
     assert "skillsandbox" not in world.run([agents.OPENCODE, "mcp", "list"]).out
 
@@ -33,7 +33,7 @@ def test_setup_without_a_file(world):
     world.setup("opencode")
     file = world.home / ".config/opencode/opencode.jsonc"
     assert read_entry(file)[0] is not None
-    removed = world.run([world.ssb, "setup", "opencode", "--remove", "--write"])
+    removed = world.run([world.ssb, "setup", "opencode", "--remove", "--yes"])
     assert removed.code == 0 and read_entry(file)[0] is None, removed
 
 

@@ -10,15 +10,19 @@ import pty
 import stat
 
 import pytest
+import yaml
 
 import harness
 
 STAND_IN = pathlib.Path(__file__).with_name("agent_client.py")
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "openclaw": "openclaw",
             "opencode": "opencode"}
-FILES = {"claude-code": ".claude.json", "codex": ".codex/config.json",
+FILES = {"claude-code": ".claude.json", "cursor": ".cursor/mcp.json",
+         "gemini-cli": ".gemini/settings.json", "vscode": ".config/Code/User/mcp.json",
+         "codex": ".codex/config.json",
          "openclaw": ".openclaw/openclaw.json", "opencode": ".config/opencode/opencode.json"}
-KEYS = {"claude-code": ["mcpServers"], "codex": [], "openclaw": ["mcp", "servers"],
+KEYS = {"claude-code": ["mcpServers"], "cursor": ["mcpServers"], "gemini-cli": ["mcpServers"],
+        "vscode": ["servers"], "codex": [], "openclaw": ["mcp", "servers"],
         "opencode": ["mcp"]}
 BEFORE = {
     "claude-code": '{"numStartups": 3,\n   "mcpServers": {"other": {"command": "x"}}, "k": [1]}',
@@ -26,7 +30,9 @@ BEFORE = {
     "openclaw": '{\n\t"mcp": {"servers": {}},\n\t"k": "\\u00e4"\n}\n',
     "opencode": '{"$schema": "s", "k": {"n": 1.50}, "mcp": {}}\n',
 }
-CLIENTS = sorted(FILES)
+CLIENTS = sorted(PROGRAMS)
+# These have no command for servers that setup uses: their documented files are edited.
+EDITED = sorted(set(FILES) - set(PROGRAMS))
 
 
 @pytest.fixture
@@ -44,7 +50,9 @@ def install(ssb):
 
 def set_up(ssb, client, *args, env=None, **kw):
     found = {"PATH": f"{ssb.base}/agents:{harness.PATH}", **(env or {})}
-    return ssb.ssb("setup", client, *args, env=found, **kw)
+    server_only = ["--no-hook"] if client == "claude-code" and "--hook" not in args else []
+    args = [a for a in args if a != "--hook"]
+    return ssb.ssb("setup", client, *args, *server_only, env=found, **kw)
 
 
 def calls(ssb):
@@ -112,27 +120,27 @@ def test_in_and_out_again(ssb, client):
     skills = ssb.mkdir("my $(skills)")
     file = ssb.write(ssb.home / FILES[client], BEFORE[client], 0o640)
     words = [str(ssb.binary), "serve", "--skills", str(skills)]
-    r = set_up(ssb, client, "--skills", skills, "--write").ok()
+    r = set_up(ssb, client, "--skills", skills, "--yes").ok()
     assert "mcp" in r.text and "my $(skills)" in r.text, "the command is shown"
     assert changes(ssb) == [add_words(client, words)]
     config = read(file)
     assert take_server(client, config) == words
     assert config == json.loads(BEFORE[client]), "nothing else has changed"
-    assert "nothing to change" in set_up(ssb, client, "--skills", skills, "--write").ok().errors
+    assert "nothing to change" in set_up(ssb, client, "--skills", skills, "--yes").ok().errors
     assert changes(ssb) == []
     other = ssb.mkdir("other")
     words += ["--skills", str(other)]
-    r = set_up(ssb, client, "--skills", skills, other, "--write").ok()
+    r = set_up(ssb, client, "--skills", skills, other, "--yes").ok()
     assert f'-    "{skills}"\n' in r.text or f'"{skills}"' in r.text, "what goes is shown"
     first = REMOVE[client] if client == "claude-code" else []
     assert changes(ssb) == [*first, add_words(client, words)]
     assert take_server(client, read(file)) == words
-    set_up(ssb, client, "--remove", "--write").ok()
+    set_up(ssb, client, "--remove", "--yes").ok()
     assert changes(ssb) == REMOVE[client]
     assert read(file) == json.loads(BEFORE[client])
     st = file.stat()
     assert stat.S_IMODE(st.st_mode) == 0o640 and st.st_uid == ssb.uid
-    assert "nothing to change" in set_up(ssb, client, "--remove", "--write").ok().errors
+    assert "nothing to change" in set_up(ssb, client, "--remove", "--yes").ok().errors
     assert changes(ssb) == []
 
 
@@ -141,7 +149,7 @@ def test_in_and_out_again(ssb, client):
 def test_how_the_client_is_started(ssb, client):
     """The agent's program is started in /, with the caller's environment and an empty stdin."""
     project = ssb.mkdir("project")
-    set_up(ssb, client, "--skills", ".", "--write", cwd=project, stdin=b"yes\n",
+    set_up(ssb, client, "--skills", ".", "--yes", cwd=project, stdin=b"yes\n",
            env={"MINE": "$HOME `x`"}).ok()
     made = calls(ssb)
     assert any(str(project) in call["argv"][-1] for call in made)
@@ -159,14 +167,14 @@ def test_without_the_client(ssb, client, path):
     for name in PROGRAMS.values():
         ssb.write(project / name, "#!/bin/sh\ntouch ran\n", 0o755)
         ssb.write(project / "relative" / name, "#!/bin/sh\ntouch ran\n", 0o755)
-    r = set_up(ssb, client, "--skills", ssb.base, "--write", cwd=project,
+    r = set_up(ssb, client, "--skills", ssb.base, "--yes", cwd=project,
                env={"PATH": f"{path}:{harness.PATH}"})
     assert r.code == 125 and f"{PROGRAMS[client]}: not found in PATH" in r.errors
     assert " ".join(ADD[client]) in r.text and str(ssb.base) in r.text
     assert not (ssb.home / FILES[client]).exists() and not (project / "ran").exists()
     # The control: with the program in PATH, the same command works.
     install(ssb)
-    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    set_up(ssb, client, "--skills", ssb.base, "--yes").ok()
 
 
 @pytest.mark.usefixtures("agents")
@@ -175,7 +183,7 @@ def test_without_the_client(ssb, client, path):
     ("openclaw", "set"), ("opencode", "add")])
 def test_a_client_that_fails(ssb, client, word):
     ssb.write(ssb.home / "fail", word)
-    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    r = set_up(ssb, client, "--skills", ssb.base, "--yes")
     assert r.code == 125 and "the client's own words" in r.errors
     assert f"the command 'mcp {word}' ended with exit status 3" in r.errors
     assert "done;" not in r.errors and not (ssb.home / FILES[client]).exists()
@@ -185,9 +193,9 @@ def test_a_client_that_fails(ssb, client, word):
 def test_a_replacement_that_fails(ssb):
     """Claude Code can only remove an entry and add another one: if adding fails, setup says that
     the old entry is gone."""
-    set_up(ssb, "claude-code", "--skills", ssb.base, "--write").ok()
+    set_up(ssb, "claude-code", "--skills", ssb.base, "--yes").ok()
     ssb.write(ssb.home / "fail", "add")
-    r = set_up(ssb, "claude-code", "--skills", ssb.mkdir("other"), "--write")
+    r = set_up(ssb, "claude-code", "--skills", ssb.mkdir("other"), "--yes")
     assert r.code == 125 and "the old entry is removed" in r.errors
     assert take_server("claude-code", read(ssb.home / ".claude.json")) is None
 
@@ -197,7 +205,7 @@ def test_a_replacement_that_fails(ssb):
     ("yes | head -c 9000000", "cannot be read")])
 def test_a_client_that_breaks(root, program, text):
     root.write(root.base / "agents/codex", f"#!/bin/sh\n{program}\n", 0o755)
-    r = set_up(root, "codex", "--skills", root.base, "--write")
+    r = set_up(root, "codex", "--skills", root.base, "--yes")
     assert r.code == 125 and text in r.errors, repr(r)
 
 
@@ -205,16 +213,16 @@ def test_a_client_that_breaks(root, program, text):
 def test_nothing_is_written_without_a_word(ssb):
     for client in CLIENTS:
         r = set_up(ssb, client, "--skills", ssb.base)
-        assert r.code == 1 and "--write" in r.errors and " ".join(ADD[client]) in r.text
+        assert r.code == 1 and "--yes" in r.errors and " ".join(ADD[client]) in r.text
         assert changes(ssb) == [] and not (ssb.home / FILES[client]).exists()
 
 
 @pytest.mark.usefixtures("agents")
 def test_own_skills_by_default(ssb):
-    r = set_up(ssb, "claude-code", "--write")
+    r = set_up(ssb, "claude-code", "--yes")
     assert r.code == 2 and "--skills" in r.errors
     ssb.write(ssb.home / ".claude/skills/x/SKILL.md", "")
-    set_up(ssb, "claude-code", "--write").ok()
+    set_up(ssb, "claude-code", "--yes").ok()
     assert take_server("claude-code", read(ssb.home / ".claude.json"))[1:] == [
         "serve", "--skills", str(ssb.home / ".claude/skills")]
 
@@ -222,20 +230,20 @@ def test_own_skills_by_default(ssb):
 @pytest.mark.usefixtures("agents")
 def test_project(ssb):
     project = ssb.mkdir("project")
-    set_up(ssb, "claude-code", "--project", "--skills", ".", "--write", cwd=project).ok()
+    set_up(ssb, "claude-code", "--local", "--skills", ".", "--yes", cwd=project).ok()
     made = calls(ssb)
     assert [c["cwd"] for c in made] == [str(project)] and "project" in made[0]["argv"]
     assert take_server("claude-code", read(project / ".mcp.json"))[-1] == str(project)
-    r = set_up(ssb, "opencode", "--project", "--skills", ".", "--write", cwd=project).ok()
+    r = set_up(ssb, "opencode", "--local", "--skills", ".", "--yes", cwd=project).ok()
     assert "--- (new) " in r.text and '+  "mcp": {' in r.text, "the diff is shown"
     assert calls(ssb) == [] and (project / "opencode.json").stat().st_mode & 0o777 == 0o600
     assert read(project / "opencode.json")["mcp"]["skillsandbox"]["enabled"] is True
     assert take_server("opencode", read(project / "opencode.json"))[-1] == str(project)
     for client in ("claude-code", "opencode"):
-        set_up(ssb, client, "--project", "--remove", "--write", cwd=project).ok()
+        set_up(ssb, client, "--local", "--remove", "--yes", cwd=project).ok()
     assert read(project / ".mcp.json") == {"mcpServers": {}}
     assert read(project / "opencode.json") == {"mcp": {}}
-    assert set_up(ssb, "codex", "--project", "--skills", ".", "--write", cwd=project).code == 2
+    assert set_up(ssb, "codex", "--local", "--skills", ".", "--yes", cwd=project).code == 2
     assert not (ssb.home / ".claude.json").exists()
 
 
@@ -248,11 +256,11 @@ def test_elsewhere(ssb, client, variable, name):
     there = ssb.base / "there"
     env = {variable: str(there)}
     file = there / name if name else there
-    set_up(ssb, client, "--skills", ssb.base, "--write", env=env).ok()
+    set_up(ssb, client, "--skills", ssb.base, "--yes", env=env).ok()
     assert take_server(client, read(file)) is not None
-    assert "nothing to change" in set_up(ssb, client, "--skills", ssb.base, "--write",
+    assert "nothing to change" in set_up(ssb, client, "--skills", ssb.base, "--yes",
                                          env=env).ok().errors
-    set_up(ssb, client, "--remove", "--write", env=env).ok()
+    set_up(ssb, client, "--remove", "--yes", env=env).ok()
     assert take_server(client, read(file)) is None
 
 
@@ -265,7 +273,7 @@ def test_what_is_not_understood_is_left_alone(ssb, client, text):
     its place.)"""
     file = ssb.write(ssb.home / FILES[client], text)
     for args in (["--remove"], ["--skills", ssb.base]):
-        r = set_up(ssb, client, *args, "--write")
+        r = set_up(ssb, client, *args, "--yes")
         assert r.code == 125 and str(file)[:40] in r.errors and "by hand" in r.errors
         assert file.read_text() == text and changes(ssb) == []
 
@@ -273,7 +281,7 @@ def test_what_is_not_understood_is_left_alone(ssb, client, text):
 @pytest.mark.parametrize("text", ['{"mcp": []}', '{"mcp": "x"}'])
 def test_a_parent_that_is_no_object(ssb, text):
     file = ssb.write(ssb.work / "opencode.json", text)
-    r = set_up(ssb, "opencode", "--project", "--skills", ssb.base, "--write")
+    r = set_up(ssb, "opencode", "--local", "--skills", ssb.base, "--yes")
     assert r.code == 125 and "by hand" in r.errors and file.read_text() == text
 
 
@@ -283,7 +291,7 @@ def test_a_symlink_stays_one(ssb):
     link = ssb.home / FILES["opencode"]
     ssb.write(link.parent / "x", "")
     link.symlink_to(real)
-    set_up(ssb, "opencode", "--remove", "--write").ok()
+    set_up(ssb, "opencode", "--remove", "--yes").ok()
     assert link.is_symlink() and read(real) == {"mcp": {}}
 
 
@@ -299,7 +307,7 @@ def test_a_project_leads_to_no_other_file(ssb, client, name, decoy):
     if decoy:
         ssb.write(project / decoy, "{}")
     (project / name).symlink_to(outside)
-    args = (client, "--project", "--skills", ".", "--write")
+    args = (client, "--local", "--skills", ".", "--yes")
     r = set_up(ssb, *args, cwd=project)
     assert r.code == 125 and name in r.errors and "symlink" in r.errors
     assert outside.read_text() == '{"secret": 1}' and (project / name).is_symlink()
@@ -320,7 +328,7 @@ def test_what_others_wrote_stays(ssb, client, words):
     text = with_server(client, words)
     file = ssb.write(ssb.home / FILES[client], text)
     for args in (["--remove"], ["--skills", ssb.base]):
-        r = set_up(ssb, client, *args, "--write")
+        r = set_up(ssb, client, *args, "--yes")
         assert r.code == 125 and "by hand" in r.errors
         assert file.read_text() == text and changes(ssb) == []
 
@@ -331,7 +339,7 @@ def test_the_plain_name_is_ours(ssb, client):
     text = with_server(client, ["skillsandbox", "serve", "--skills", "/"])
     for args in (["--remove"], ["--skills", ssb.base]):
         file = ssb.write(ssb.home / FILES[client], text)
-        set_up(ssb, client, *args, "--write").ok()
+        set_up(ssb, client, *args, "--yes").ok()
         assert file.read_text() != text
 
 
@@ -344,11 +352,11 @@ def test_settings_of_the_entry_are_not_lost(ssb, client):
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
     file = ssb.write(ssb.home / FILES[client], with_server(client, words, **{key: {"A": "b"}}))
     text = file.read_text()
-    r = set_up(ssb, client, "--skills", ssb.home, "--write")
+    r = set_up(ssb, client, "--skills", ssb.home, "--yes")
     assert r.code == 125 and f"('{key}')" in r.errors, repr(r)
-    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    set_up(ssb, client, "--skills", ssb.base, "--yes").ok()
     assert file.read_text() == text and changes(ssb) == []
-    set_up(ssb, client, "--remove", "--write").ok()
+    set_up(ssb, client, "--remove", "--yes").ok()
     assert take_server(client, read(file)) is None
 
 
@@ -360,10 +368,10 @@ def test_options_of_the_entry_are_not_lost(ssb, client, own):
     words = [str(ssb.binary), "serve", "--skills", "/", own, str(ssb.base)]
     file = ssb.write(ssb.home / FILES[client], with_server(client, words))
     text = file.read_text()
-    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    r = set_up(ssb, client, "--skills", ssb.base, "--yes")
     assert r.code == 125 and f"a setting of yours ('{own}')" in r.errors, repr(r)
     assert file.read_text() == text and changes(ssb) == []
-    set_up(ssb, client, "--remove", "--write").ok()
+    set_up(ssb, client, "--remove", "--yes").ok()
     assert take_server(client, read(file)) is None
 
 
@@ -375,10 +383,10 @@ def test_a_server_that_is_switched_off(ssb, client, skills):
     words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
     file = ssb.write(ssb.home / FILES[client], with_server(client, words, enabled=False))
     text = file.read_text()
-    r = set_up(ssb, client, "--skills", getattr(ssb, skills), "--write")
+    r = set_up(ssb, client, "--skills", getattr(ssb, skills), "--yes")
     assert r.code == 125 and "is switched off" in r.errors, repr(r)
     assert file.read_text() == text and changes(ssb) == []
-    set_up(ssb, client, "--remove", "--write").ok()
+    set_up(ssb, client, "--remove", "--yes").ok()
     assert take_server(client, read(file)) is None
 
 
@@ -388,36 +396,36 @@ def test_a_client_that_does_nothing(ssb, client):
     """The agent's command ends with status 0, but has changed nothing: setup says so."""
     add = ADD[client][2]
     ssb.write(ssb.home / "ignore", add)
-    r = set_up(ssb, client, "--skills", ssb.base, "--write")
+    r = set_up(ssb, client, "--skills", ssb.base, "--yes")
     assert r.code == 125 and "ended without an error, but" in r.errors and "done;" not in r.errors
     assert [c[2] for c in changes(ssb)] == [add]
     (ssb.home / "ignore").unlink()
-    set_up(ssb, client, "--skills", ssb.base, "--write").ok()
+    set_up(ssb, client, "--skills", ssb.base, "--yes").ok()
     if REMOVE[client]:
         ssb.write(ssb.home / "ignore", REMOVE[client][0][2])
-        r = set_up(ssb, client, "--remove", "--write")
+        r = set_up(ssb, client, "--remove", "--yes")
         assert r.code == 125 and "ended without an error, but" in r.errors
 
 
 @pytest.mark.parametrize("args", [[], ["vim"], ["codex", "--skills", "/nonexistent"],
                                   ["codex", "--skills", "/etc/passwd"]])
 def test_usage(root, args):
-    assert root.ssb("setup", *args, "--write").code == 2
+    assert root.ssb("setup", *args, "--yes").code == 2
 
 
 def test_too_many_skills(root):
     install(root)
     skills = ["--skills", root.base] * 64
-    assert set_up(root, "codex", *skills, "--write").code == 0
+    assert set_up(root, "codex", *skills, "--yes").code == 0
     assert len(changes(root)[0]) == len(ADD["codex"]) + 2 + 128
-    r = set_up(root, "codex", *skills, root.home, "--write")
+    r = set_up(root, "codex", *skills, root.home, "--yes")
     assert r.code == 2 and "more than 64 --skills" in r.errors and changes(root) == []
 
 
 def test_a_fifo_does_not_hold_us(root):
     install(root)
     os.mkfifo(root.home / ".claude.json")
-    assert set_up(root, "claude-code", "--skills", root.base, "--write", timeout=20).code == 125
+    assert set_up(root, "claude-code", "--skills", root.base, "--yes", timeout=20).code == 125
 
 
 def at_a_terminal(ssb, args, answer, before_answer=lambda: None):
@@ -443,8 +451,8 @@ def at_a_terminal(ssb, args, answer, before_answer=lambda: None):
                                              (b"no\n", False), (b"\x04", False)])
 def test_a_person_is_asked(ssb, answer, written):
     said, code = at_a_terminal(ssb, ["claude-code", "--skills", ssb.base], answer)
-    assert "claude mcp add" in said, "the command comes first"
-    assert bool(changes(ssb)) == written
+    assert "claude mcp add" in said and "hook claude-code" in said, "the changes come first"
+    assert bool(changes(ssb)) == written == (ssb.home / ".claude/settings.json").exists()
     assert code == (0 if written else 1)
 
 
@@ -454,3 +462,191 @@ def test_what_changes_meanwhile_is_not_overwritten(ssb):
     _, code = at_a_terminal(ssb, ["opencode", "--remove"], b"yes\n",
                             lambda: file.write_text('{"new": 1}'))
     assert code == 125 and file.read_text() == '{"new": 1}'
+
+
+BEFORE_EDITED = {
+    "cursor": '{"mcpServers": {"other": {"url": "https://x"}}, "k": [1]}',
+    "gemini-cli": '{"security": {"auth": {"selectedType": "x"}}, "mcpServers": {}}',
+    "vscode": '{"servers": {"other": {"type": "http", "url": "https://x"}}, "inputs": []}',
+}
+
+
+@pytest.mark.parametrize("client", EDITED)
+def test_a_file_that_is_edited(ssb, client):
+    """Cursor, Gemini CLI and VS Code: the entry is added to the file that their documentation names, and
+    removed again. Everything else keeps its value, and the agent's program is not needed."""
+    file = ssb.write(ssb.home / FILES[client], BEFORE_EDITED[client], 0o640)
+    r = set_up(ssb, client, "--skills", ssb.base)
+    assert r.code == 1 and "--yes" in r.errors and '+    "skillsandbox": {' in r.text, repr(r)
+    assert file.read_text() == BEFORE_EDITED[client]
+    words = [str(ssb.binary), "serve", "--skills", str(ssb.base)]
+    set_up(ssb, client, "--skills", ssb.base, "--yes").ok()
+    config = read(file)
+    assert take_server(client, config) == words and config == json.loads(BEFORE_EDITED[client])
+    assert "nothing to change" in set_up(ssb, client, "--skills", ssb.base, "--yes").ok().errors
+    set_up(ssb, client, "--remove", "--yes").ok()
+    assert read(file) == json.loads(BEFORE_EDITED[client])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640 and file.stat().st_uid == ssb.uid
+
+
+@pytest.mark.parametrize("client, name", [("cursor", ".cursor/mcp.json"), ("vscode", ".vscode/mcp.json"),
+                                          ("gemini-cli", ".gemini/settings.json")])
+def test_the_directory_of_a_project(ssb, client, name):
+    """In a project the directory is made if it is missing. A symlink in its place is refused, because a
+    repository must not choose which of the user's files is changed."""
+    project = ssb.mkdir("project")
+    args = (client, "--local", "--skills", ".", "--yes")
+    outside = ssb.mkdir("outside")
+    directory = (project / name).parent
+    directory.symlink_to(outside)
+    r = set_up(ssb, *args, cwd=project)
+    assert r.code == 125 and "symlink" in r.errors and not list(outside.iterdir()), repr(r)
+    directory.unlink()
+    set_up(ssb, *args, cwd=project).ok()
+    assert take_server(client, read(project / name))[-1] == str(project)
+
+
+GOOSE = """\
+# my settings
+GOOSE_PROVIDER: openai   # paid
+extensions:
+  # tools for code
+  developer:
+    bundled: true
+    enabled: true
+    name: developer
+    timeout: 300
+    type: builtin
+
+# the end
+GOOSE_MODE: auto
+"""
+
+
+def goose_words(text):
+    entry = yaml.safe_load(text)["extensions"]["skillsandbox"]
+    assert entry["enabled"] is True and entry["type"] == "stdio" and entry["name"] == "skillsandbox"
+    return [entry["cmd"], *entry["args"]]
+
+
+@pytest.mark.parametrize("before", [GOOSE, "", "extensions:\n", "GOOSE_MODE: auto",
+                                    "extensions:\n    a:\n        enabled: false\n"])
+def test_goose(ssb, before):
+    """Goose has YAML: our lines are added and removed, and all others, also comments, stay."""
+    file = ssb.write(ssb.home / ".config/goose/config.yaml", before)
+    skills = ssb.mkdir("it's #1: skills")
+    words = [str(ssb.binary), "serve", "--skills", str(skills)]
+    set_up(ssb, "goose", "--skills", skills, "--yes").ok()
+    assert goose_words(file.read_text()) == words
+    assert "nothing to change" in set_up(ssb, "goose", "--skills", skills, "--yes").ok().errors
+    set_up(ssb, "goose", "--skills", skills, "--net=example.org", "--yes").ok()
+    assert goose_words(file.read_text()) == [*words, "--net=example.org"]
+    with_ours = yaml.safe_load(file.read_text())
+    with_ours["extensions"].pop("skillsandbox")
+    wanted = yaml.safe_load(before) or {}
+    assert (with_ours["extensions"] or None) == (wanted.get("extensions") or None)
+    set_up(ssb, "goose", "--remove", "--yes").ok()
+    kept = file.read_text()
+    assert kept.rstrip("\n") == before.rstrip("\n") or kept == before + "extensions:\n" or \
+        kept == before + "\nextensions:\n", repr(kept)
+
+
+@pytest.mark.parametrize("text, word", [
+    ("extensions: {a: {enabled: true}}\n", "one member in a line"), ("extensions: {}\n", "one member"),
+    ("- a\n", "by hand"), ("a: &x 1\nb: *x\n", "by hand"), ("a: [\n", "by hand"),
+    ("extensions:\n  skillsandbox:\n    cmd: /bin/sh\n    args: [serve]\n", "another program")])
+def test_goose_files_that_are_left_alone(user, text, word):
+    file = user.write(user.home / ".config/goose/config.yaml", text)
+    r = set_up(user, "goose", "--skills", user.base, "--yes")
+    assert r.code == 125 and word in r.errors and file.read_text() == text, repr(r)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_options_for_the_server(ssb, client):
+    """setup takes the options of the owner and writes them behind serve, with absolute paths. The server
+    of the entry starts with them."""
+    project = ssb.mkdir("project")
+    ssb.write(project / "data", "x")
+    given = ["--project", "--read", "data", "--net", "example.org:443", "--env", "LANG", "-m", "512M"]
+    set_up(ssb, client, "--skills", ssb.base, *given, "--yes", cwd=project).ok()
+    (added,) = changes(ssb)
+    words = [str(ssb.binary), "serve", "--skills", str(ssb.base), "--project",
+             f"--read={project}/data", "--net=example.org:443", "--env=LANG", "--memory=512M"]
+    assert added == add_words(client, words)
+    r = ssb.as_caller(words, cwd=project, stdin=b"")
+    assert r.code == 0 and "usage" not in r.errors, repr(r)
+    # Other options replace these: they are setup's own.
+    set_up(ssb, client, "--skills", ssb.base, "--net=example.net", "--yes", cwd=project).ok()
+    for wrong in (["--net", "https://example.org"], ["--read", "nosuch"], ["--memory", "x"]):
+        r = set_up(ssb, client, "--skills", ssb.base, *wrong, "--yes", cwd=project)
+        assert r.code == 2, repr(r)
+
+
+SETTINGS = """{
+  "model": "opus",
+  "hooks": {
+    "PreToolUse": [
+      {"matcher": "Edit", "hooks": [{"type": "command", "command": "/opt/mine"}]}
+    ],
+    "Stop": []
+  }
+}"""
+
+
+def bash_hooks(config):
+    return [h["command"] for e in config["hooks"]["PreToolUse"] if e["matcher"] == "Bash"
+            for h in e["hooks"]]
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("before", [SETTINGS, "{}", None])
+def test_the_hook_comes_with_the_server(ssb, before):
+    """setup claude-code also adds the hook, beside hooks of the user, and removes it again. The command
+    that is written answers as the hook does."""
+    file = ssb.home / ".claude/settings.json"
+    if before:
+        ssb.write(file, before)
+    ssb.write(ssb.home / ".claude/skills/x/SKILL.md", "")
+    args = ("claude", "--skills", ssb.base, "--hook", "--yes")
+    r = set_up(ssb, *args).ok()
+    assert '+    "PreToolUse"' in r.text or "hook claude-code" in r.text
+    config = read(file)
+    (command,) = bash_hooks(config)
+    assert command == f"{ssb.binary} hook claude-code"
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": str(ssb.work),
+             "tool_input": {"command": f"python3 {ssb.home}/.claude/skills/x/run.py"}}
+    ssb.write(ssb.home / ".claude/skills/x/run.py", "print(1)")
+    asked = ssb.as_caller(["sh", "-c", command], stdin=json.dumps(event).encode()).ok()
+    assert "skillsandbox run" in asked.text or "ask" in asked.text, repr(asked)
+    assert "nothing to change" in set_up(ssb, *args).ok().errors
+    set_up(ssb, "claude", "--remove", "--hook", "--yes").ok()
+    assert read(file).get("hooks", {}).get("PreToolUse", []) == \
+        json.loads(before or "{}").get("hooks", {}).get("PreToolUse", [])
+    assert "nothing to change" in set_up(ssb, "claude", "--remove", "--hook", "--yes").ok().errors
+    set_up(ssb, "claude-code", "--skills", ssb.base, "--yes").ok()
+    assert "hook claude-code" not in file.read_text(), "control: --no-hook adds the server alone"
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("text, word", [
+    ('{"hooks": {"PreToolUse": {"a": 1}}}', "not an array"), ('{"hooks": []}', "not an object"),
+    ('{ // mine\n}', "plain JSON"),
+    ('{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": '
+     '"/old/skillsandbox hook claude-code"}, {"type": "command", "command": "x"}]}]}}', "by hand")])
+def test_settings_that_are_not_understood_stay(user, text, word):
+    file = user.write(user.home / ".claude/settings.json", text)
+    install(user)
+    r = set_up(user, "claude-code", "--skills", user.base, "--hook", "--yes")
+    assert r.code == 125 and word in r.errors, repr(r)
+    assert file.read_text() == text and changes(user) == [], "the server is not added either"
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_hook_of_an_old_installation_is_replaced(user):
+    old = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "'/old place/skillsandbox' hook claude-code"}]}]}}
+    file = user.write(user.home / ".claude/settings.json", json.dumps(old))
+    install(user)
+    set_up(user, "claude-code", "--skills", user.base, "--hook", "--yes").ok()
+    assert bash_hooks(read(file)) == [f"{user.binary} hook claude-code"]

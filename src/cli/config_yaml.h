@@ -1,0 +1,21 @@
+/* config_yaml.h - adds a member to a configuration in YAML, replaces it, or removes it. The lines
+ * of everything else, and the comments, stay as they are. Reads and writes no file. */
+#ifndef CLI_CONFIG_YAML_H
+#define CLI_CONFIG_YAML_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "skillsandbox.h"
+
+/* Writes the document as JSON. Of plain scalars, only booleans and null keep their type; all others
+ * become strings. */
+int config_yaml_to_json(const char *text, size_t len, struct buf *out, struct ssb_error *err);
+
+/* Writes the text with the member names[1] of the mapping names[0] set to `value`: an object in
+ * JSON, whose members become one line each. NULL: the member is removed. Fails if the mapping is
+ * not written in block style, one member in a line. */
+int config_yaml_set(const struct buf *text, const char *const names[], const char *value,
+                    struct buf *out, struct ssb_error *err);
+
+#endif
