@@ -16,10 +16,13 @@ bytes, each DNS question, and the kernel's own counters of the namespace.
 A second network namespace acts as another machine with the same servers. Its address
 PUBLIC is reached through a router; its address NEIGHBOUR is on the same network.
 """
+import base64
 import ctypes
 import errno
+import functools
 import hashlib
 import http.server
+import io
 import json
 import os
 import pathlib
@@ -28,6 +31,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import urllib.parse
@@ -166,9 +170,22 @@ class Counted:
         self.file.close()
 
 
+@functools.cache
+def package_tarball():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=0) as tar:
+        for name, text in (("package.json", '{"name": "threes", "version": "1.0.0"}'),
+                           ("index.js", "module.exports = 3;")):
+            info = tarfile.TarInfo(f"package/{name}")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
 class Web(http.server.BaseHTTPRequestHandler):
     """Answers a GET with JSON about the request; special paths are /bytes/N, /redirect?to=URL,
-    /ws, /git/* and the weather. A POST is answered with the length and SHA-256 of its body.
+    /ws, /git/*, /push/* (a repository that takes pushes), /npm/* (a registry with one package) and
+    the weather. A POST is answered with the length and SHA-256 of its body.
     "Expect: 100-continue" to /refuse is answered with 417; no body must follow, so the next
     bytes are read as the next request."""
     protocol_version = "HTTP/1.1"
@@ -195,7 +212,9 @@ class Web(http.server.BaseHTTPRequestHandler):
         host = self.headers.get("Host")
         self.record["requests"].append([self.command, host, self.path])
         url = urllib.parse.urlsplit(self.path)
-        if self.command in ("POST", "PUT"):
+        if url.path.startswith("/push/"):
+            self.push(url)
+        elif self.command in ("POST", "PUT"):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.reply(200, json.dumps({"length": len(body), "sha256":
                                         hashlib.sha256(body).hexdigest()}).encode())
@@ -210,6 +229,8 @@ class Web(http.server.BaseHTTPRequestHandler):
                 {"description": "as the server says"}]}).encode())
         elif url.path.startswith("/git/"):
             self.file(url.path[5:])
+        elif url.path.startswith("/npm/"):
+            self.package(host, url.path[5:])
         else:
             self.reply(200, json.dumps({"host": host, "path": self.path,
                                         "sni": self.record["sni"]}).encode())
@@ -229,6 +250,33 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.reply(200, path.read_bytes())
         else:
             self.reply(404, b"")
+
+    def push(self, url):
+        """Git's own server for its protocol over HTTP, as a CGI program."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        env = {"PATH": harness.PATH, "GIT_PROJECT_ROOT": str(self.world.top / "push"),
+               "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_USER": "t", "REQUEST_METHOD": self.command,
+               "PATH_INFO": url.path[5:], "QUERY_STRING": url.query, "REMOTE_ADDR": LOCAL,
+               "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+               "CONTENT_LENGTH": str(len(body)), "HOME": str(self.world.top),
+               "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", "")}
+        done = subprocess.run(["/usr/lib/git-core/git-http-backend"], input=body, env=env,
+                              capture_output=True, timeout=30, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.reply(int(fields.pop("Status", "200").split()[0]), content, **fields)
+
+    def package(self, host, name):
+        """A registry with one package, `threes`, whose module is the number 3."""
+        tarball = package_tarball()
+        if name.endswith(".tgz"):
+            return self.reply(200, tarball)
+        version = {"name": "threes", "version": "1.0.0", "dist": {
+            "tarball": f"https://{host}/npm/threes-1.0.0.tgz",
+            "integrity": "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()}}
+        return self.reply(200, json.dumps({
+            "name": "threes", "dist-tags": {"latest": "1.0.0"},
+            "versions": {"1.0.0": version}}).encode())
 
     def upgrade(self):
         self.send_response(101)
@@ -435,7 +483,9 @@ def git_repository(top):
                  ["-C", work, "-c", "user.name=t", "-c", "user.email=t@example.test", "commit",
                   "-q", "--allow-empty", "-m", "the only commit"],
                  ["clone", "-q", "--bare", work, top / "git/repo.git"],
-                 ["-C", top / "git/repo.git", "update-server-info"]):
+                 ["-C", top / "git/repo.git", "update-server-info"],
+                 ["clone", "-q", "--bare", work, top / "push/repo.git"],
+                 ["-C", top / "push/repo.git", "config", "http.receivepack", "true"]):
         subprocess.run(["git", *map(str, argv)], check=True, env=env, timeout=30,
                        capture_output=True)
 
