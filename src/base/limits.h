@@ -13,14 +13,15 @@
 #define MAX_DIAGS        64  /* findings kept for one file */
 
 /* Skills without a manifest; their texts are read leniently */
-#define MAX_LOOSE_ENTRIES 256 /* entries of one frontmatter */
-#define MAX_BLANK_LINES   64  /* blank lines before the frontmatter */
-#define MAX_WISHES        256 /* names of one kind (enum wishes) that a skill asks for */
-#define MAX_SHEBANG_BYTES 512
-#define MAX_SHEBANG_WORDS 8
-#define MAX_SCRIPT_NAMES  256  /* names of scripts that are listed */
-#define MAX_SCRIPT_WALK   4096 /* directory entries read to find them */
-#define MAX_SCRIPT_DEPTH  4
+#define MAX_LOOSE_ENTRIES  256 /* entries of one frontmatter */
+#define MAX_BLANK_LINES    64  /* blank lines before the frontmatter */
+#define MAX_WISHES         256 /* names of one kind (enum wishes) that a skill asks for */
+#define MAX_SHEBANG_BYTES  512
+#define MAX_SHEBANG_WORDS  8
+#define MAX_SCRIPT_NAMES   256  /* names of scripts that are listed */
+#define MAX_LISTED_SCRIPTS 32   /* of one skill, for a client */
+#define MAX_SCRIPT_WALK    4096 /* directory entries read to find them */
+#define MAX_SCRIPT_DEPTH   4
 
 /* Plans */
 #define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and more */

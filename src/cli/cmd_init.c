@@ -87,19 +87,16 @@ static int make_text(const struct request *r, const struct owner *o, const char 
 		                "the files mention more than a manifest can contain");
 	}
 	/* The manifest that was written must be valid. */
-	return manifest_parse(MANIFEST_FILE, out->data, out->len, &again, NULL, err);
+	return manifest_parse_as(ENTRY_OPTIONAL, MANIFEST_FILE, out->data, out->len, &again, NULL,
+	                         err);
 }
 
-static void say_notes(const struct skill_found *found, const char *target, bool cut)
+static void say_notes(const char *target, bool cut)
 {
 	if (cut) {
 		say_notef("the skill exceeds a limit of init (such as %d files or %lu MiB), so "
 		          "init may have missed something; add what is missing to the manifest",
 		          MAX_HINT_FILES, MAX_HINT_TOTAL >> 20);
-	}
-	if (found->no_entry) {
-		say_warningf("it is not known which script is to run: name it as SCRIPT, or write "
-		             "it under entrypoint");
 	}
 	if (target != NULL) {
 		say_notef("wrote %s", target);
@@ -130,6 +127,6 @@ int cmd_init(struct request *r)
 	    (target != NULL && write_new(target, request_has(r, FLAG_SIDECAR), &text, &err) != 0)) {
 		return request_fail(r, &err, exit_status_of(&err, false));
 	}
-	say_notes(&found, target, cut);
+	say_notes(target, cut);
 	return target != NULL ? EXIT_FINE : say_out(STDOUT_FILENO, &text);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/diag.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "base/visible.h"
@@ -258,6 +259,7 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 {
 	AUTO(talk_done) struct talk talk = { 0 };
 	AUTO(learned_done) struct learned l = { 0 };
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	bool interactive = request_has(r, FLAG_INTERACTIVE);
 	char **args = r->operands.v + 1;
 	const struct learn_setup setup = {
@@ -265,6 +267,7 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 		.dir = dir,
 		.args = args[0] != NULL && strcmp(args[0], "--") == 0 ? args + 1 : args,
 		.options = r->options,
+		.diags = diags,
 		.connect = request_has(r, FLAG_CONNECT),
 		.told = tell_round,
 		.ask = interactive ? ask_need : NULL,
@@ -272,7 +275,11 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 	};
 
 	talk.all = interactive || request_has(r, FLAG_VERBOSE);
-	if (learn(&setup, &l, err) != 0) {
+	int failed = learn(&setup, &l, err);
+	if (diags != NULL) {
+		say_diags(diags, SSB_ALARM);
+	}
+	if (failed != 0) {
 		return -1;
 	}
 	say_summary(&talk, &l);

@@ -393,18 +393,10 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	return status;
 }
 
-/* A missing script is reported before the owner is asked anything. */
-static int fail_no_entry(const struct request *r, const struct ssb_plan *plan)
-{
-	struct ssb_error err = { .code = SSB_E_USAGE, .where = "script" };
-
-	snprintf(err.text, sizeof(err.text), "%s", plan->no_entry);
-	return request_fail(r, &err, EXIT_USAGE);
-}
-
 int cmd_run(struct request *r)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
+	struct ssb_error no_script = { 0 };
 	int status = EXIT_FINE;
 
 	if (request_plan(r, NULL, &plan, &status) != 0) {
@@ -416,8 +408,10 @@ int cmd_run(struct request *r)
 	if (status == EXIT_FINE && ssb_plan_refusals(plan) > 0) {
 		return refuse_run(r, ssb_plan_refusals(plan));
 	}
-	if (status == EXIT_FINE && !request_has(r, FLAG_DRY_RUN) && plan->no_entry != NULL) {
-		return fail_no_entry(r, plan);
+	/* A missing script is reported before the owner is asked anything. */
+	if (status == EXIT_FINE && !request_has(r, FLAG_DRY_RUN) &&
+	    plan_check_script(plan, &no_script) != 0) {
+		return request_fail(r, &no_script, EXIT_USAGE);
 	}
 	if (status != EXIT_FINE || request_has(r, FLAG_DRY_RUN)) {
 		return status;

@@ -53,8 +53,9 @@ static int load_manifest(const struct owner *o, const char *dir, struct subject_
 	if (fd < 0 || file_read_all(fd, &ret->text) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, ret->file, "cannot read the manifest");
 	}
-	return manifest_parse(ret->file, ret->text.data != NULL ? ret->text.data : "",
-	                      ret->text.len, &ret->manifest, NULL, err);
+	return manifest_parse_as(ENTRY_OPTIONAL, ret->file,
+	                         ret->text.data != NULL ? ret->text.data : "", ret->text.len,
+	                         &ret->manifest, NULL, err);
 }
 
 static int read_runs(const struct owner *o, const char *dir, struct needs *seen, size_t *ret_runs,

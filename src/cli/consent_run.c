@@ -96,7 +96,7 @@ static int make_plan(void *arg, struct ssb_error *err)
 	assert(plan != NULL);
 	/* If the script is missing, the owner is not asked: the caller reports this and runs
 	 * nothing. */
-	d->dry |= plan->no_entry != NULL;
+	d->dry |= plan_lacks_script(plan);
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE && d->answer == ANSWER_NONE &&
 	                    consent_needed(a->r, plan);
 	consent_planned(d, plan, wanted);

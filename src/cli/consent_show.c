@@ -139,6 +139,19 @@ static void put_files(struct buf *out, const struct consent_view *v)
 	}
 }
 
+/* An approval is for all scripts of the skill. */
+static void put_scripts(struct buf *out, const struct ssb_plan *plan)
+{
+	auto_buf names = BUF(4UL * MAX_WORD_BYTES);
+
+	words_plain(&names, plan->scripts != NULL ? plan->scripts : "");
+	out->failed |= names.failed;
+	if (plan->by_script) {
+		words_fold(out, "  runs the script that is named when it is called: ",
+		           names.data != NULL ? names.data : "", count_columns());
+	}
+}
+
 static void put_worst(struct buf *out, const struct consent_view *v)
 {
 	bool bad = abilities_dangerous(&v->abilities) > 0;
@@ -184,6 +197,7 @@ void consent_show(const struct consent_view *v, const char *title)
 	put_quoted(&out, "skillsandbox: the skill ", v->plan->name, after.failed ? "" : after.data);
 	put_quoted(&out, "  in ", v->dir, "");
 	put_files(&out, v);
+	put_scripts(&out, v->plan);
 	buf_adds(&out, "When it runs, it can:\n");
 	put_abilities(&out, v, false);
 	put_worst(&out, v);

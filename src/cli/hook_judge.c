@@ -224,7 +224,7 @@ static enum hook_answer ask_user(const struct judging *j, const char *what)
 	shell_quote(&call, j->skills->found != NULL ? j->skills->found : "DIR");
 	buf_addf(j->text,
 	         "skillsandbox: this command %s of a skill; call the tool run_skill instead, "
-	         "or this command alone, with SCRIPT if the skill has no manifest: ",
+	         "or this command alone, with SCRIPT if the skill has no entrypoint: ",
 	         what);
 	visible_text(j->text, call.failed ? "" : call.data, false);
 	buf_adds(j->text, " -- SCRIPT ARGUMENTS");

@@ -269,14 +269,17 @@ bool hook_skill_run(const struct hook_skills *s, const char *interpreter, const 
 	if (skill_find(skill, s->q->config_dir, args, &found, NULL, &err) != 0) {
 		return false;
 	}
-	/* The manifest must start the file like that, without arguments of its own. */
-	const struct manifest *m = found.manifest;
-	const char *entry = m->args.n == 0 ? m->command.s : m->args.v[0].s;
-	const char *program = m->args.n == 0 ? "" : path_base(m->command.s);
-	auto_free char *inside = hook_must(path_from(m->workdir, entry));
+	/* The command must start the file like that, without arguments of its own. */
+	const struct string_list *argv = &found.argv;
+	if (argv->n == 0 || argv->n > 2) {
+		return false;
+	}
+	const char *program = argv->n == 1 ? "" : path_base(argv->v[0]);
+	auto_free char *inside =
+	        hook_must(path_from(found.manifest->workdir, argv->v[argv->n - 1]));
 	auto_free char *clean = hook_must(path_words(inside));
 	const char *below = path_beneath(clean, "/skill");
-	if (m->args.n > 1 || below == NULL || strcmp(below, name) != 0 ||
+	if (below == NULL || strcmp(below, name) != 0 ||
 	    (interpreter[0] != '\0' && strcmp(interpreter, program) != 0)) {
 		return false;
 	}

@@ -366,20 +366,30 @@ static int give_arguments(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
+static int fail_no_script(const char *path, struct ssb_error *err)
+{
+	AUTO(skill_dir_close) struct skill_dir dir = SKILL_DIR_NONE;
+	auto_buf names = BUF(160);
+
+	if (skill_dir_open(path, &dir, err) != 0) {
+		return -1;
+	}
+	skill_scripts(&dir, &names);
+	return ssb_fail(err, SSB_E_USAGE, 0, "learn",
+	                "name the script to run after the skill's directory; the skill has: %s",
+	                names.len > 0 ? names.data : "none");
+}
+
 /* Names the script explicitly for all rounds, if it was guessed. */
 static int name_entry(struct learner *t, struct ssb_error *err)
 {
 	const struct skill_found *base = &t->l->base;
 	const struct manifest *m = base->manifest;
-	const char *script = m->args.n > 0 ? m->args.v[m->args.n - 1].s : m->command.s;
 
-	if (base->no_entry) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "learn",
-		                "name the script to run: skillsandbox learn DIR SCRIPT");
-	}
 	if (base->file != NULL || (t->args != NULL && t->args[0] != NULL)) {
-		return 0;
+		return base->no_entry ? fail_no_script(t->s->dir, err) : 0;
 	}
+	const char *script = m->args.n > 0 ? m->args.v[m->args.n - 1].s : m->command.s;
 	const char *name = path_beneath(script, "/skill");
 	t->entry[0] = (char *)(uintptr_t)name;
 	t->args = t->entry;
@@ -393,7 +403,8 @@ static int begin_learning(struct learner *t, struct needs *hints, struct ssb_err
 
 	memcpy(o->ports, PORTS, sizeof(PORTS));
 	o->n_ports = ARRAY_LEN(PORTS);
-	if (start_find(s->dir, s->owner->config_dir, s->args, hints, &t->l->base, NULL, err) != 0 ||
+	if (start_find(s->dir, s->owner->config_dir, s->args, hints, &t->l->base, s->diags, err) !=
+	            0 ||
 	    name_entry(t, err) != 0) {
 		return -1;
 	}

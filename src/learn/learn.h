@@ -37,7 +37,8 @@ struct learn_setup {
 	/* The owner's options. learn() adds the stand-ins, and what the answers of the owner
 	 * allow. */
 	struct ssb_options *options;
-	bool connect; /* also connect to public hosts that the owner does not name */
+	struct ssb_diags *diags; /* for findings about the skill; may be NULL */
+	bool connect;            /* also connect to public hosts that the owner does not name */
 	/* Called after each round, including the last. */
 	void (*told)(void *arg, const struct learn_round *r);
 	/* Asks the owner about each new need; NULL: every answer is LEARN_DECOY. */

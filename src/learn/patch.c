@@ -339,7 +339,8 @@ static bool cut_holds(const struct cut *c, const struct manifest *rest)
 		}
 	}
 	if (text.failed || text.data == NULL ||
-	    manifest_parse(rest->file, text.data, text.len, &m, NULL, NULL) != 0) {
+	    manifest_parse_as(ENTRY_OPTIONAL, rest->file, text.data, text.len, &m, NULL, NULL) !=
+	            0) {
 		return false;
 	}
 	manifest_write(&wanted, rest, NULL);

@@ -19,24 +19,42 @@ static int fail_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 }
 
-/* Finds the script that args[0] names. Without args, finds the first script with a usual name.
- * Returns false if there is no such script; *err is filled only if args[0] named one. */
-static bool find_script(int fd, const char *dir, char *const args[], struct script *ret,
-                        struct ssb_error *err)
+/* Finds the only script of the directory. If there is another number of them, says which. */
+static int find_only(int fd, const char *dir, struct script *ret, struct ssb_error *err)
+{
+	AUTO(string_list_done) struct string_list all = { 0 };
+	auto_buf names = BUF(160);
+
+	script_list(fd, &all);
+	if (all.n == 1) {
+		return script_find(fd, dir, all.v[0], ret, NULL, err);
+	}
+	script_names(fd, &names);
+	return all.n == 0 ? ssb_fail(err, SSB_E_NOT_FOUND, 0, "script",
+	                             "there is no script to run in '%.200s'", dir)
+	                  : ssb_fail(err, SSB_E_USAGE, 0, "script",
+	                             "name the script to run after the directory, which has: %s",
+	                             names.data);
+}
+
+/* Finds the script that args[0] names. Without args, finds the first script with a usual name, or
+ * the only script. */
+static int find_script(int fd, const char *dir, char *const args[], struct script *ret,
+                       struct ssb_error *err)
 {
 	static const char *const NAMES[] = { "main.py", "run.py",   "main.sh", "run.sh",
 		                             "main.js", "index.js", "main",    "run" };
 
 	if (args != NULL && args[0] != NULL) {
-		return script_find(fd, dir, args[0], ret, NULL, err) == 0;
+		return script_find(fd, dir, args[0], ret, NULL, err);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
 		struct ssb_error none = { 0 };
 		if (script_find(fd, dir, NAMES[i], ret, NULL, &none) == 0) {
-			return true;
+			return 0;
 		}
 	}
-	return false;
+	return find_only(fd, dir, ret, err);
 }
 
 static int write_bare(const char *dir, const struct script *s, struct buf *out)
@@ -52,7 +70,7 @@ static int write_bare(const char *dir, const struct script *s, struct buf *out)
 	for (size_t i = 0; i < s->n; i++) {
 		words[n++].s = s->words[i];
 	}
-	auto_free char *path = s->path == NULL ? strdup("false") : path_join("/skill", s->path);
+	auto_free char *path = path_join("/skill", s->path);
 	if (name == NULL || path == NULL) {
 		return -1;
 	}
@@ -81,14 +99,12 @@ static int start_bare(const char *dir, char *const args[], struct skill_found *r
 	if (fd < 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, "skill", "'%.200s'", dir);
 	}
-	bool found = find_script(fd, dir, args, &script, err);
-	if (!found && args != NULL && args[0] != NULL) {
+	if (find_script(fd, dir, args, &script, err) != 0) {
 		return -1;
 	}
 	if (write_bare(dir, &script, &text) != 0) {
 		return fail_no_memory(err);
 	}
-	ret->no_entry = !found;
 	return manifest_parse(MANIFEST_FILE, text.data, text.len, &ret->manifest, diags, err);
 }
 

@@ -6,8 +6,8 @@
 #include "skill/skill.h"
 
 /* Like skill_find(). If the directory is not a skill yet, makes a manifest that asks for nothing.
- * Its script is the first of `args`, or one with a usual name. The variables of a derived manifest
- * are moved to `inout`, so that they are judged like all other needs. */
+ * Its script is the first of `args`, one with a usual name, or the only one. The variables of a
+ * derived manifest are moved to `inout`, so that they are judged like all other needs. */
 int start_find(const char *dir, const char *config_dir, char *const args[], struct needs *inout,
                struct skill_found *ret, struct ssb_diags *diags, struct ssb_error *err);
 

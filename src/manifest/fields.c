@@ -206,8 +206,7 @@ static const struct field TOP_FIELDS[] = {
 	  .missing = "write \"permissions: {}\" for a skill that needs no permissions",
 	  .level = &PERMISSION_LEVEL },
 	{ "resources", level_read_map, .level = &RESOURCE_LEVEL },
-	{ "entrypoint", level_read_map, .missing = "write \"entrypoint:\" with command under it",
-	  .level = &ENTRY_LEVEL },
+	{ "entrypoint", level_read_map, .level = &ENTRY_LEVEL }, /* see report_no_entry() */
 };
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 
@@ -216,12 +215,25 @@ static const struct level *const ALL_LEVELS[] = {
 	&FILE_LEVEL, &ENV_LEVEL,   &SYSCALL_LEVEL,    &RESOURCE_LEVEL, &ENTRY_LEVEL,
 };
 
-bool fields_read(const struct report *rep, const struct ynode *root, struct manifest *m)
+static void report_no_entry(const struct report *rep, const struct ynode *root)
+{
+	report_add(rep, SSB_ERROR, root->line, root->col,
+	           "write \"entrypoint:\" with command under it",
+	           "entrypoint is missing in the top level; only a skill with a SKILL.md can be "
+	           "without it");
+}
+
+bool fields_read(const struct report *rep, const struct ynode *root, enum manifest_entry entry,
+                 struct manifest *m)
 {
 	struct ctx c = { .rep = rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
 
 	if (root->kind == YNODE_MAP) {
 		level_read(&c, root, &TOP_LEVEL, m);
+		if (entry == ENTRY_REQUIRED &&
+		    ynode_get((struct ynode *)root, "entrypoint") == NULL) {
+			report_no_entry(rep, root);
+		}
 	} else if (ynode_is_null(root)) {
 		report_add(rep, SSB_ERROR, root->line, root->col,
 		           "write skill, permissions and entrypoint", "the manifest is empty");

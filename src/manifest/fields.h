@@ -10,6 +10,7 @@
 
 /* Fills `m` (zero except for its defaults) from the root of a file. Every finding goes to the
  * report. Returns false only if there is no memory. */
-bool fields_read(const struct report *rep, const struct ynode *root, struct manifest *m);
+bool fields_read(const struct report *rep, const struct ynode *root, enum manifest_entry entry,
+                 struct manifest *m);
 
 #endif

@@ -64,8 +64,8 @@ static bool set_default(char **s, const char *value)
 	return *s != NULL;
 }
 
-int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
-                   struct ssb_diags *diags, struct ssb_error *err)
+int manifest_parse_as(enum manifest_entry entry, const char *file, const char *bytes, size_t len,
+                      struct manifest **ret, struct ssb_diags *diags, struct ssb_error *err)
 {
 	/* A separate list is used, because the caller's list may be NULL, or contain findings about
 	 * another file. */
@@ -82,7 +82,7 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 
 	AUTO(ynode_freep) struct ynode *root = yaml_doc_parse(file, bytes, len, found);
 	struct report rep = { file, found };
-	if (root != NULL && !fields_read(&rep, root, m)) {
+	if (root != NULL && !fields_read(&rep, root, entry, m)) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
 	}
 	if (!report_deliver(found, SSB_E_MANIFEST, file, diags, err)) {
@@ -94,6 +94,12 @@ int manifest_parse(const char *file, const char *bytes, size_t len, struct manif
 	}
 	*ret = steal_ptr(&m);
 	return 0;
+}
+
+int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
+                   struct ssb_diags *diags, struct ssb_error *err)
+{
+	return manifest_parse_as(ENTRY_REQUIRED, file, bytes, len, ret, diags, err);
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -228,19 +234,37 @@ static int refuse_directory(const struct manifest *m, const char *file, struct s
 	return ssb_fail(err, SSB_E_MANIFEST, 0, where, "%s; remove the key", what);
 }
 
-/* Loads the manifest `name` in a directory. Messages call it `file`. */
+const char *const MANIFEST_MARKDOWN[N_MANIFEST_MARKDOWN] = { "SKILL.md", "skill.md" };
+
+const char *manifest_markdown(int dir_fd)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < N_MANIFEST_MARKDOWN; i++) {
+		if (fstatat(dir_fd, MANIFEST_MARKDOWN[i], &st, 0) == 0 && S_ISREG(st.st_mode)) {
+			return MANIFEST_MARKDOWN[i];
+		}
+	}
+	return NULL;
+}
+
+/* Loads the manifest `name` in a directory. Messages call it `file`. A manifest with another name
+ * is the owner's, and the skill that it is for may have a SKILL.md. */
 static int load_beneath(int dir_fd, const char *name, const char *file, struct manifest **ret,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	auto_buf bytes = BUF((size_t)MAX_YAML_BYTES);
+	bool own = strcmp(name, MANIFEST_FILE) == 0;
+	enum manifest_entry entry =
+	        own && manifest_markdown(dir_fd) == NULL ? ENTRY_REQUIRED : ENTRY_OPTIONAL;
 
 	if (read_beneath(dir_fd, name, file, &bytes, diags, err) < 0 ||
-	    manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, diags, err) !=
-	            0) {
+	    manifest_parse_as(entry, file, bytes.data != NULL ? bytes.data : "", bytes.len, &m,
+	                      diags, err) != 0) {
 		return -1;
 	}
-	if (m != NULL && m->directory.s != NULL && strcmp(name, MANIFEST_FILE) == 0) {
+	if (m != NULL && m->directory.s != NULL && own) {
 		return refuse_directory(m, file, diags, err);
 	}
 	*ret = steal_ptr(&m);

@@ -92,10 +92,22 @@ struct manifest {
 	struct mtext_list env;
 	enum profile profile;
 	struct resources resources;
+	/* `s` NULL: there is no entrypoint, and the caller's first argument names the script */
 	struct mtext command;
 	struct mtext_list args;
 	char *workdir; /* absolute, normalised */
 };
+
+/* Names of the file that marks a skill of the Agent Skills format; the first that exists is used.
+ * Some authors write it in lower case. */
+#define N_MANIFEST_MARKDOWN 2
+extern const char *const MANIFEST_MARKDOWN[N_MANIFEST_MARKDOWN];
+/* Returns the name of this file in the directory, or NULL if there is none. A symlink counts as its
+ * target. */
+const char *manifest_markdown(int dir_fd);
+
+/* A manifest needs an entrypoint, unless the skill has a SKILL.md. */
+enum manifest_entry { ENTRY_REQUIRED, ENTRY_OPTIONAL };
 
 /* Opens `path` (a skill directory, or a manifest file) without following a symlink that leaves the
  * skill, and checks the manifest. On success `*ret` is new. All findings go to `diags` (borrowed,
@@ -108,9 +120,13 @@ int manifest_load_in(int dir_fd, const char *dir, struct manifest **ret, struct 
                      struct ssb_error *err);
 
 /* Like manifest_load(), for bytes in memory. `file` is their name in messages. The bytes may
- * contain skill.directory, which is an error in a skill's own manifest. */
+ * contain skill.directory, which is an error in a skill's own manifest. The entrypoint is
+ * required. */
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest **ret,
                    struct ssb_diags *diags, struct ssb_error *err);
+
+int manifest_parse_as(enum manifest_entry entry, const char *file, const char *bytes, size_t len,
+                      struct manifest **ret, struct ssb_diags *diags, struct ssb_error *err);
 
 void manifest_free(struct manifest *m); /* accepts NULL and half-built ones */
 

@@ -297,6 +297,10 @@ static void put_entry(const struct writer *w)
 {
 	const struct manifest *m = w->m;
 
+	if (m->command.s == NULL) {
+		buf_adds(w->out, "\n" WRITE_NO_ENTRY);
+		return;
+	}
 	buf_adds(w->out, "\nentrypoint:\n");
 	put_pair(w->out, 2, "command", m->command.s);
 	put_list(w, 2, "args", &m->args, WRITE_LISTS);

@@ -6,6 +6,9 @@
 #include "base/buf.h"
 #include "manifest/manifest.h"
 
+/* Written instead of an entrypoint if there is none. */
+#define WRITE_NO_ENTRY "# No entrypoint: the first argument of each run names the script.\n"
+
 enum write_list { WRITE_EGRESS, WRITE_READ, WRITE_WRITE, WRITE_ENV, WRITE_OTHER, WRITE_LISTS };
 
 /* A line that is written into a list as a comment, and requests nothing. */

@@ -361,7 +361,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->withheld);
 	plan_approval_free(p->approved);
 	free(p->skill_dir);
-	free(p->no_entry);
+	free(p->scripts);
 	free(p->name);
 	free(p->version);
 	free(p->manifest);

@@ -72,7 +72,10 @@ static void text_command(struct buf *out, const struct ssb_plan *p)
 		buf_adds(out, skill_format_derived(p->format) ? ", read leniently)\n" : ")\n");
 	}
 	put_label(out, "runs", true);
-	put_visible(out, p->no_entry != NULL ? p->no_entry : "");
+	if (plan_lacks_script(p)) {
+		buf_adds(out, "the script that is named when it is called: ");
+		put_visible(out, p->scripts);
+	}
 	for (size_t i = 0; i < p->argv.n; i++) {
 		if (i > 0) {
 			buf_addc(out, ' ');

@@ -23,7 +23,7 @@
 #include "skill/skill.h"
 
 /* the most bytes of script names in a message; further names are only counted */
-#define NO_ENTRY_NAMES 160
+#define SCRIPT_NAMES 160 /* bytes for the names of a skill's scripts */
 
 #define BUILD_OF(q, d)                                                                             \
 	{                                                                                          \
@@ -344,7 +344,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	}
 	settings_build(b);
 	withhold_finish(b);
-	if (b->manifest == NULL || skill_format_derived(b->plan->format)) {
+	if (b->manifest == NULL || b->plan->by_script || skill_format_derived(b->plan->format)) {
 		b->plan->workdir = shown_cwd(b->plan);
 		b->plan->elsewhere = b->plan->workdir == NULL;
 	}
@@ -441,31 +441,35 @@ static int find_skill(struct build *b, const struct skill_dir *dir, const struct
 	return failed;
 }
 
-/* Sets no_entry, the message that the caller must name a script, with the skill's scripts. */
-static void set_no_entry(struct build *b)
+/* Lists the scripts for people. A skill without any manifest is run often and asks for little, so
+ * its scripts are listed only if the caller must name one. */
+static void set_scripts(struct build *b, const struct skill_found *found)
 {
-	auto_buf names;
+	auto_buf names = BUF(SCRIPT_NAMES);
 
-	buf_init(&names, NO_ENTRY_NAMES);
-	skill_scripts(b->source, &names);
-	b->plan->no_entry =
-	        build_printf(b, "name the script to run: skillsandbox run DIR SCRIPT; %s%s",
-	                     names.len > 0 ? "the skill has: " : "the skill has no script",
-	                     names.len > 0 ? names.data : "");
+	b->plan->by_script = b->manifest->command.s == NULL;
+	if (b->plan->by_script && (found->no_entry || !skill_format_derived(found->format))) {
+		skill_scripts(b->source, &names);
+		b->plan->scripts = build_printf(b, "%s", names.len > 0 ? names.data : "none");
+	}
 }
 
 static void set_entry(struct build *b, const struct skill_found *found)
 {
-	const struct manifest *m = b->manifest;
+	for (size_t i = 0; i < found->argv.n; i++) {
+		build_add(b, &b->plan->argv, found->argv.v[i], MAX_ARGS);
+	}
+	set_scripts(b, found);
+}
 
-	if (found->no_entry) {
-		set_no_entry(b);
-		return;
-	}
-	build_add(b, &b->plan->argv, m->command.s, MAX_ARGS);
-	for (size_t i = 0; i < m->args.n; i++) {
-		build_add(b, &b->plan->argv, m->args.v[i].s, MAX_ARGS);
-	}
+int plan_check_script(const struct ssb_plan *p, struct ssb_error *err)
+{
+	return !plan_lacks_script(p)
+	               ? 0
+	               : ssb_fail(err, SSB_E_USAGE, 0, "script",
+	                          "name the script to run after the skill's directory; the skill "
+	                          "has: %s",
+	                          p->scripts);
 }
 
 /* Opens the copy that the owner approved. It is read and shown instead of the skill's directory.

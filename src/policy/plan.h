@@ -222,9 +222,10 @@ struct ssb_plan {
 	size_t n_withheld;
 	enum skill_format format; /* of the skill */
 	char *skill_dir;          /* real, absolute; NULL for a bare command */
-	/* A message that lists the skill's scripts, if the caller must name a script and did not;
-	 * `argv` is then empty. NULL: the plan has a command. */
-	char *no_entry;
+	/* The skill has no entrypoint, and the caller's first argument names the script. If the
+	 * caller named none, `argv` is empty. */
+	bool by_script;
+	char *scripts; /* of a skill without an entrypoint, for people: "a.py, b.sh"; or NULL */
 	struct plan_approval *approved; /* NULL: none */
 	struct consent_policy consent;
 	/* The state of the approval, for a plan that is only inspected: "none", "holds", "changed",
@@ -264,6 +265,14 @@ struct ssb_plan {
 	enum audit_level audit;
 	char *trace_output; /* NULL: the state directory */
 };
+
+/* True if the caller must name a script and did not: the plan can be shown, but not run. */
+static inline bool plan_lacks_script(const struct ssb_plan *p)
+{
+	return p->by_script && p->argv.n == 0;
+}
+/* Returns -1 and says which scripts there are if plan_lacks_script(). */
+int plan_check_script(const struct ssb_plan *p, struct ssb_error *err);
 
 /* What a run creates and finds out at its start. The plan itself does not change. */
 struct prepared {

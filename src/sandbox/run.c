@@ -410,10 +410,9 @@ static int plan_runnable(const struct ssb_plan *plan, struct ssb_error *err)
 /* The plan must name a program, unless a payload (sandbox_run_payload()) runs in its place. */
 static int plan_has_entry(const struct ssb_plan *plan, struct ssb_error *err)
 {
-	return plan->argv.n > 0
-	               ? 0
-	               : ssb_fail(err, SSB_E_USAGE, 0, "script", "%s",
-	                          plan->no_entry != NULL ? plan->no_entry : "nothing to run");
+	return plan_check_script(plan, err) != 0 ? -1
+	       : plan->argv.n > 0                ? 0
+	                          : ssb_fail(err, SSB_E_USAGE, 0, "script", "nothing to run");
 }
 
 /* Fails if the limit of open files is too low: below MIN_RUN_FILES some later step fails with an

@@ -139,6 +139,11 @@ static void put_text(struct buf *out, const struct approve_case *k,
 	quote_text(out, k->skill.dir);
 	buf_addc(out, '\n');
 	put_changes(out, k);
+	if (plan->by_script) {
+		buf_adds(out, "It runs the script that is named when it is called:\n| ");
+		quote_text(out, plan->scripts != NULL ? plan->scripts : "any of its scripts");
+		buf_addc(out, '\n');
+	}
 	buf_adds(out, k->files.large ? SNAPSHOT_TOO_LARGE "\n" : "");
 	put_abilities(out, k);
 	for (size_t i = 0; i < plan->n_refusals; i++) {

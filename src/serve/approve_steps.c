@@ -80,6 +80,11 @@ static int make_plan(void *arg, struct ssb_error *err)
 	if (get_plan(k, &plan, err) != 0) {
 		return -1;
 	}
+	if (plan_lacks_script(plan) && !k->decision.dry) {
+		return ssb_fail(err, SSB_E_NOT_FOUND, 0, "script",
+		                "args must begin with the script to run; the skill has: %s",
+		                plan->scripts);
+	}
 	consent_planned(&k->decision, plan, plan->n_refusals > 0);
 	return 0;
 }

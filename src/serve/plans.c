@@ -204,10 +204,15 @@ static void policy_key(const struct serve *s, uint8_t ret[SHA256_BYTES])
 
 /* Returns true if the manifest file has the digest that is in the plan. Returns false for a skill
  * of another format: it has no such file, its manifest is derived from several files, and it is
- * planned again each time. */
+ * planned again each time. The same is true if there is no entrypoint: the command then depends on
+ * the first line of the script. */
 static bool has_same_manifest(const struct skill *skill, const struct ssb_plan *plan)
 {
 	uint8_t now[SHA256_BYTES];
+
+	if (plan->by_script) {
+		return false;
+	}
 	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
 	auto_fd fd = dir < 0 ? -1
 	                     : file_openat2(dir, MANIFEST_FILE, O_RDONLY | O_NONBLOCK | O_NOCTTY,

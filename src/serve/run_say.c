@@ -414,7 +414,7 @@ static const char *fix_for(const struct ssb_error *err)
 	case SSB_E_LIMIT:
 		return "ask for less at once";
 	case SSB_E_NOT_FOUND:
-		return "list_skills names the skills that are served";
+		return "list_skills names the skills that are served, and their scripts";
 	default:
 		return "";
 	}

@@ -21,8 +21,8 @@ static const struct mcp_field RUN_FIELDS[] = {
 	{ .name = "args",
 	  .type = MCP_STRINGS,
 	  .description =
-	          "arguments for the skill's program, one by one; no shell interprets them. If the "
-	          "skill's format is SKILL.md, the first is the path of the script in the skill",
+	          "arguments for the skill's program, one by one; no shell interprets them. If "
+	          "list_skills lists scripts of the skill, the first names the script that runs",
 	  .max = MAX_ARGS,
 	  .otherwise = "[]" },
 	{ .name = "dry_run",
@@ -100,6 +100,8 @@ static const char LIST_OUTPUT[] =
         "\"path\":{\"type\":\"string\"},\"valid\":{\"type\":\"boolean\"},"
         "\"format\":{\"type\":\"string\"},"
         "\"version\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
+        "\"scripts\":{\"type\":\"array\",\"description\":\"of a skill that has no single "
+        "program: the first of args names one\",\"items\":{\"type\":\"string\"}},"
         "\"problem\":{\"type\":\"string\"}},\"required\":[\"name\",\"path\",\"valid\"]}}},"
         "\"required\":[\"skills\"]}";
 

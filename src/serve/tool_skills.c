@@ -1,4 +1,5 @@
 /* tool_skills.c - the tools that look at skills without running them: list, validate, inspect. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,13 @@
 #include "base/name.h"
 #include "base/own.h"
 #include "base/visible.h"
+#include "os/file.h"
 #include "policy/path.h"
 #include "serve/approve.h"
 #include "consent/risk.h"
 #include "serve/run_say.h"
 #include "serve/show.h"
+#include "skill/script.h"
 #include "skill/skill.h"
 
 #define SAY_BYTES ((size_t)2 << 20)
@@ -50,6 +53,27 @@ static void reply_send(struct skills_reply *a, struct mcp_call *c)
 
 /* ---- list_skills -------------------------------------------------------------------- */
 
+/* Lists the scripts of a skill without an entrypoint, of which the caller names one. */
+static void list_scripts(struct skills_reply *a, const struct skill *skill)
+{
+	AUTO(string_list_done) struct string_list all = { 0 };
+	auto_fd dir = file_open_nosymlink(skill->dir, O_PATH | O_DIRECTORY);
+
+	if (dir >= 0) {
+		script_list(dir, &all);
+	}
+	json_kopen(&a->j, "scripts", '[');
+	for (size_t i = 0; i < all.n && i < MAX_LISTED_SCRIPTS; i++) {
+		show_str(&a->j, all.v[i]);
+		visible_addf(&a->text, "%s%s", i == 0 ? "  scripts: " : ", ", all.v[i]);
+	}
+	json_close(&a->j, ']');
+	if (all.n > MAX_LISTED_SCRIPTS) {
+		buf_addf(&a->text, " and %zu more", all.n - MAX_LISTED_SCRIPTS);
+	}
+	buf_adds(&a->text, all.n > 0 ? "\n" : "");
+}
+
 static void list_one(struct skills_reply *a, const struct serve *s, const struct skill *skill)
 {
 	AUTO(skill_found_done) struct skill_found found = { 0 };
@@ -67,6 +91,9 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 		show_kstr(&a->j, "description", m->description);
 		visible_addf(&a->text, "%s %s%s%s\n", skill->name, m->version,
 		             m->description[0] != '\0' ? ": " : "", m->description);
+		if (found.no_entry) {
+			list_scripts(a, skill);
+		}
 	} else {
 		show_kstr(&a->j, "problem", err.text);
 		visible_addf(&a->text, "%s: not valid: %s\n", skill->name, err.text);

@@ -48,12 +48,11 @@ static void put_permissions(struct buf *out, const struct derived *d)
 
 static void put_entry(struct buf *out, const struct derived *d)
 {
-	buf_adds(out, "entrypoint:\n  command: ");
-	if (d->argv == NULL || d->argv[0] == NULL) {
-		buf_adds(out, "\"false\" # name a script at each run: skillsandbox run DIR "
-		              "SCRIPT\n");
+	if (d->argv == NULL) {
+		buf_adds(out, WRITE_NO_ENTRY);
 		return;
 	}
+	buf_adds(out, "entrypoint:\n  command: ");
 	manifest_put_text(out, d->argv[0]);
 	buf_adds(out, "\n  args: [");
 	for (size_t i = 1; d->argv[i] != NULL; i++) {

@@ -14,7 +14,7 @@ struct derived {
 	const char *from;        /* "SKILL.md" */
 	const char *name;        /* the name of the manifest if the skill's text gives none */
 	const struct says *says; /* borrowed, like argv */
-	char *const *argv; /* the command, NULL-terminated; NULL: the caller named no script */
+	char *const *argv; /* the command, NULL-terminated; NULL: the manifest has no entrypoint */
 };
 
 void derive_manifest(struct buf *out, const struct derived *d);

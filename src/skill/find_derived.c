@@ -112,7 +112,8 @@ static int take_derived(const struct skill_search *s, const struct derived *d,
 	if (text.failed || ret->file == NULL) {
 		return skill_no_memory(err);
 	}
-	if (manifest_parse(ret->file, text.data, text.len, &ret->manifest, s->diags, err) != 0) {
+	if (manifest_parse_as(ENTRY_OPTIONAL, ret->file, text.data, text.len, &ret->manifest,
+	                      s->diags, err) != 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < ret->manifest->env.n && i < env->n; i++) {
@@ -159,8 +160,6 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
                         struct ssb_error *err)
 {
 	AUTO(says_done) struct says says = { 0 };
-	AUTO(script_done) struct script script = { 0 };
-	char *argv[MAX_SHEBANG_WORDS + 2] = { NULL };
 	auto_free char *file = skill_join(s->dir, name);
 	auto_buf head = BUF(MAX_YAML_BYTES);
 
@@ -168,21 +167,12 @@ int skill_find_markdown(const struct skill_search *s, const char *name, struct s
 		return -1;
 	}
 	ret->format = SKILL_MARKDOWN;
-	if (s->args != NULL && s->args[0] != NULL) {
-		if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0 ||
-		    script_argv(&script, argv, err) != 0) {
-			return -1;
-		}
-		ret->used = 1;
-	}
-	auto_free char *last = argv[script.n];
-	ret->no_entry = argv[0] == NULL;
 	if (skill_has(s->fd, "agents/openai.yaml")) {
 		diag_add(s->diags, SSB_NOTE, file, "",
 		         "agents/openai.yaml is for the agent and is not used here");
 	}
 	warn_wishes(s, file, &says);
-	const struct derived d = { name, fallback_name(s), &says, argv };
+	const struct derived d = { name, fallback_name(s), &says, NULL };
 	return take_derived(s, &d, &head, ret, err);
 }
 

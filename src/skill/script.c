@@ -278,14 +278,13 @@ int script_find(int dir, const char *name, const char *word, struct script *ret,
 
 /* ---- all scripts ----------------------------------------------------------------------- */
 
-struct script_list {
-	char *v[MAX_SCRIPT_NAMES];
-	size_t n;
+struct script_walk {
+	struct string_list *out;
 	size_t looked;
 	char path[MAX_PATH_BYTES];
 };
 
-static void list_directory(struct script_list *l, int dir, size_t depth);
+static void list_directory(struct script_walk *l, int dir, size_t depth);
 
 static bool is_left_out(const char *name)
 {
@@ -293,7 +292,7 @@ static bool is_left_out(const char *name)
 	       strcmp(name, "__pycache__") == 0;
 }
 
-static void list_entry(struct script_list *l, int dir, const char *name, size_t depth)
+static void list_entry(struct script_walk *l, int dir, const char *name, size_t depth)
 {
 	size_t len = strlen(l->path);
 	struct stat st;
@@ -306,15 +305,14 @@ static void list_entry(struct script_list *l, int dir, const char *name, size_t 
 	if (S_ISDIR(st.st_mode) && depth < MAX_SCRIPT_DEPTH) {
 		auto_fd sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		list_directory(l, sub, depth + 1);
-	} else if (S_ISREG(st.st_mode) && l->n < MAX_SCRIPT_NAMES &&
+	} else if (S_ISREG(st.st_mode) &&
 	           (by_ending(name) != NULL || (st.st_mode & S_IXUSR) != 0)) {
-		l->v[l->n] = strdup(l->path);
-		l->n += l->v[l->n] != NULL;
+		(void)string_list_add(l->out, l->path, MAX_SCRIPT_NAMES);
 	}
 	l->path[len] = '\0';
 }
 
-static void list_directory(struct script_list *l, int dir, size_t depth)
+static void list_directory(struct script_walk *l, int dir, size_t depth)
 {
 	auto_dir d = entries_open(dir, ".");
 	const struct dirent *e;
@@ -332,16 +330,23 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+void script_list(int dir, struct string_list *out)
+{
+	struct script_walk l = { .out = out };
+
+	assert(dir >= 0 && out->n == 0);
+	list_directory(&l, dir, 0);
+	if (out->n > 1) {
+		qsort(out->v, out->n, sizeof(out->v[0]), by_path);
+	}
+}
+
 void script_names(int dir, struct buf *out)
 {
-	struct script_list l = { 0 };
+	AUTO(string_list_done) struct string_list l = { 0 };
 	size_t told = 0;
 
-	assert(dir >= 0);
-	list_directory(&l, dir, 0);
-	if (l.n > 1) {
-		qsort(l.v, l.n, sizeof(l.v[0]), by_path);
-	}
+	script_list(dir, &l);
 	for (size_t i = 0; i < l.n; i++) {
 		auto_buf one = BUF(MAX_PATH_BYTES * 4);
 		visible_text(&one, l.v[i], false);
@@ -350,7 +355,6 @@ void script_names(int dir, struct buf *out)
 			buf_addf(out, "%s%s", i > 0 ? ", " : "", one.data);
 			told++;
 		}
-		free(l.v[i]);
 	}
 	if (told < l.n) {
 		buf_addf(out, "%sand %zu more", told > 0 ? ", " : "", l.n - told);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/string_list.h"
 #include "skillsandbox.h"
 
 struct script {
@@ -25,7 +26,10 @@ void script_done(struct script *s);
  * a line. */
 int script_read_shebang(const char *text, size_t len, struct script *ret);
 
-/* Appends the scripts that can be started, for people: "scripts/a.py, scripts/b.sh". Appends as
+/* Fills the empty list with the scripts that can be started, sorted: at most MAX_SCRIPT_NAMES.
+ * Hidden files, and what is deeper than MAX_SCRIPT_DEPTH, are left out. */
+void script_list(int dir, struct string_list *out);
+/* Appends the same scripts, for people: "scripts/a.py, scripts/b.sh". Appends as
  * many names as fit and the number of the others, with unprintable bytes made visible. Appends
  * nothing if there are none. */
 void script_names(int dir, struct buf *out);

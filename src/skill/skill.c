@@ -15,16 +15,13 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "base/tail.h"
 #include "manifest/write.h"
 #include "os/file.h"
 #include "skill/script.h"
 #include "skill/skill_priv.h"
 
 #define SKILLWARE_ENTRY "skill.py"
-
-/* The names of the file that marks a SKILL.md skill; the first that exists is used. Some authors
- * write it in lower case. */
-static const char *const MARKDOWN_FILES[] = { "SKILL.md", "skill.md" };
 
 static const char *const FORMAT_NAMES[] = {
 	[SKILL_DECLARED] = MANIFEST_FILE, [SKILL_SIDECAR] = "sidecar",
@@ -53,6 +50,7 @@ void skill_found_done(struct skill_found *f)
 	manifest_free(f->manifest);
 	free(f->file);
 	free(f->text);
+	string_list_done(&f->argv);
 	*f = (struct skill_found){ 0 };
 }
 
@@ -119,16 +117,6 @@ bool skill_has(int dir, const char *name)
 	return fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
 }
 
-static const char *markdown_file(int dir)
-{
-	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
-		if (skill_has(dir, MARKDOWN_FILES[i])) {
-			return MARKDOWN_FILES[i];
-		}
-	}
-	return NULL;
-}
-
 static bool is_skillware(int dir)
 {
 	return skill_has(dir, SKILLWARE_FILE) && skill_has(dir, SKILLWARE_ENTRY);
@@ -139,21 +127,21 @@ bool skill_is_one(const char *dir)
 	auto_fd fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd >= 0 &&
-	       (skill_has(fd, MANIFEST_FILE) || markdown_file(fd) != NULL || is_skillware(fd));
+	       (skill_has(fd, MANIFEST_FILE) || manifest_markdown(fd) != NULL || is_skillware(fd));
 }
 
 bool skill_file_names_one(const char *name)
 {
-	bool markdown = ARRAY_HAS(markdown_file, MARKDOWN_FILES, ARRAY_LEN(MARKDOWN_FILES),
-	                          strcmp(name, *markdown_file) == 0);
+	bool markdown = ARRAY_HAS(markdown_name, MANIFEST_MARKDOWN, N_MANIFEST_MARKDOWN,
+	                          strcmp(name, *markdown_name) == 0);
 	return markdown || strcmp(name, MANIFEST_FILE) == 0 || strcmp(name, SKILLWARE_FILE) == 0;
 }
 
 static const char *derived_from(int dir, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
-		if (strcmp(name, MARKDOWN_FILES[i]) == 0 && skill_has(dir, name)) {
-			return MARKDOWN_FILES[i];
+	for (size_t i = 0; i < N_MANIFEST_MARKDOWN; i++) {
+		if (strcmp(name, MANIFEST_MARKDOWN[i]) == 0 && skill_has(dir, name)) {
+			return MANIFEST_MARKDOWN[i];
 		}
 	}
 	return strcmp(name, SKILLWARE_FILE) == 0 && is_skillware(dir) ? SKILLWARE_FILE : NULL;
@@ -166,8 +154,8 @@ static int check_markdown(const struct skill_search *s, struct ssb_error *err)
 {
 	struct stat st;
 
-	for (size_t i = 0; i < ARRAY_LEN(MARKDOWN_FILES); i++) {
-		const char *name = MARKDOWN_FILES[i];
+	for (size_t i = 0; i < N_MANIFEST_MARKDOWN; i++) {
+		const char *name = MANIFEST_MARKDOWN[i];
 		if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 		    (fstatat(s->fd, name, &st, 0) == 0 && S_ISREG(st.st_mode))) {
 			continue;
@@ -269,8 +257,10 @@ static int find_sidecar(const struct skill_search *s, const char *file, int fd,
 	if (file_read_all(fd, &bytes) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "read the sidecar");
 	}
-	if (manifest_parse(file, bytes.data != NULL ? bytes.data : "", bytes.len, &m, s->diags,
-	                   err) != 0) {
+	const enum manifest_entry entry =
+	        manifest_markdown(s->fd) != NULL ? ENTRY_OPTIONAL : ENTRY_REQUIRED;
+	if (manifest_parse_as(entry, file, bytes.data != NULL ? bytes.data : "", bytes.len, &m,
+	                      s->diags, err) != 0) {
 		return -1;
 	}
 	if (!is_for(m, s->dir)) {
@@ -346,7 +336,7 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	if (failed != 0 || ret->manifest != NULL) {
 		return failed;
 	}
-	const char *markdown = markdown_file(s->fd);
+	const char *markdown = manifest_markdown(s->fd);
 	if (markdown != NULL) {
 		return skill_find_markdown(s, markdown, ret, err);
 	}
@@ -354,6 +344,75 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	       : names_script(s)             ? skill_find_script(s, ret, err)
 	       : check_markdown(s, err) != 0 ? -1
 	                                     : find_declared(s, ret, err);
+}
+
+/* ---- the command ---------------------------------------------------------------------- */
+
+/* Adds the words of the entrypoint to the command. */
+static int add_entry(struct skill_found *f)
+{
+	const struct manifest *m = f->manifest;
+	int failed = string_list_add(&f->argv, m->command.s, MAX_ARGS);
+
+	for (size_t i = 0; i < m->args.n && failed == 0; i++) {
+		failed = string_list_add(&f->argv, m->args.v[i].s, MAX_ARGS);
+	}
+	return failed;
+}
+
+/* Adds the interpreter and the path of the script that the first argument names. */
+static int add_script(const struct skill_search *s, struct skill_found *f, struct ssb_error *err)
+{
+	AUTO(script_done) struct script script = { 0 };
+
+	if (script_find(s->fd, s->dir, s->args[0], &script, s->diags, err) != 0) {
+		return -1;
+	}
+	auto_free char *path = skill_join("/skill", script.path);
+	int failed = path == NULL;
+	for (size_t i = 0; i < script.n && failed == 0; i++) {
+		failed = string_list_add(&f->argv, script.words[i], MAX_ARGS);
+	}
+	f->used = 1;
+	return failed != 0 || string_list_add(&f->argv, path, MAX_ARGS) != 0 ? skill_no_memory(err)
+	                                                                     : 0;
+}
+
+/* Warns if the first argument is the path of a script that the entrypoint does not name: the
+ * caller may expect that this script runs. */
+static void warn_argument(const struct skill_search *s, const struct skill_found *f)
+{
+	AUTO(script_done) struct script script = { 0 };
+	struct ssb_error none = { 0 };
+	bool other = names_script(s) &&
+	             script_find(s->fd, s->dir, s->args[0], &script, NULL, &none) == 0 &&
+	             !ARRAY_HAS(word, f->argv.v, f->argv.n, tail_behind(*word, '/', script.path));
+
+	if (other) {
+		diag_add(
+		        s->diags, SSB_ALARM, f->file, "",
+		        "'%.150s' goes to the entrypoint as an argument, and does not run itself%s",
+		        script.path,
+		        manifest_markdown(s->fd) == NULL
+		                ? ""
+		                : "; to run scripts by their names, remove the entrypoint from "
+		                  "the manifest");
+	}
+}
+
+static int take_command(const struct skill_search *s, struct skill_found *f, struct ssb_error *err)
+{
+	if (f->manifest->command.s == NULL) {
+		f->no_entry = s->args == NULL || s->args[0] == NULL;
+		return f->no_entry ? 0 : add_script(s, f, err);
+	}
+	if (add_entry(f) != 0) {
+		return skill_no_memory(err);
+	}
+	if (!skill_format_derived(f->format)) {
+		warn_argument(s, f);
+	}
+	return 0;
 }
 
 int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
@@ -370,7 +429,7 @@ int skill_find_in(const struct skill_dir *dir, const struct skill_dir *source,
 		                        .args = args,
 		                        .diags = diags };
 
-	if (find_any(&s, &found, err) != 0) {
+	if (find_any(&s, &found, err) != 0 || take_command(&s, &found, err) != 0) {
 		return -1;
 	}
 	*ret = found;

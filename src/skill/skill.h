@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/string_list.h"
 #include "manifest/manifest.h"
 
 /* The program that runs a Skillware skill; the sandbox shows it at this path. */
@@ -61,12 +62,15 @@ struct skill_found {
 	 * NAME */
 	bool unbound;
 	bool no_entry; /* the caller must name a script and did not: the skill must not be run */
+	/* What runs: the manifest's entrypoint, or the script that the caller's first argument
+	 * names. Empty if no_entry. */
+	struct string_list argv;
 };
 
 /* Finds the manifest of the skill in `dir`. If `config_dir` is NULL, there are no sidecars. `args`
- * (may be NULL) are the caller's arguments: the first one names the script of a SKILL.md skill;
- * without it the skill can be inspected but not run. Unusual content of a leniently read file is a
- * warning in `diags`. On success `ret` is new (skill_found_done()). */
+ * (may be NULL) are the caller's arguments: the first one names the script if there is no
+ * entrypoint; without it the skill can be inspected but not run. Unusual content of a leniently
+ * read file is a warning in `diags`. On success `ret` is new (skill_found_done()). */
 int skill_find(const char *dir, const char *config_dir, char *const args[], struct skill_found *ret,
                struct ssb_diags *diags, struct ssb_error *err);
 /* Like skill_find(), for an open directory. All files of the skill are read from `source`: the

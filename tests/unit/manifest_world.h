@@ -14,7 +14,7 @@ static inline struct manifest *parse(const char *text)
 	struct ssb_error err = { 0 };
 	struct manifest *m = NULL;
 
-	if (manifest_parse("t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
+	if (manifest_parse_as(ENTRY_OPTIONAL, "t.yaml", text, strlen(text), &m, NULL, &err) != 0) {
 		fail_msg("%s: %s\n%s", err.where, err.text, text);
 	}
 	return m;

@@ -185,6 +185,7 @@ static const struct {
 	{ "{}\n", 1, "skill is missing", "name and version" },
 	{ "{}\n", 1, "permissions is missing", "permissions: {}" },
 	{ "{}\n", 1, "entrypoint is missing", "command" },
+	{ SKILL "permissions: {}\n", 1, "only a skill with a SKILL.md", "command" },
 	{ "skil: 1\n" SMALL, 1, "unknown key \"skil\"", "did you mean skill?" },
 	{ SMALL "Resources: {}\n", 4, "unknown key \"Resources\"", "did you mean resources?" },
 	{ SMALL "memory_mb: 1\n", 4, "unknown key", "it belongs under resources" },
@@ -401,6 +402,31 @@ static void all_errors_are_reported_and_the_first_is_the_error(void **state)
 	manifest_free(m);
 }
 
+/* For a skill with a SKILL.md, the entrypoint may be missing, but not half written. */
+static void an_entrypoint_can_be_optional(void **state)
+{
+	static const char *const bad[] = { SKILL "permissions: {}\nentrypoint: {}\n",
+		                           SKILL "permissions: {}\nentrypoint:\n",
+		                           SKILL "permissions: {}\nentrypoint: {args: [a]}\n",
+		                           "permissions: {}\n" };
+	static const char good[] = SKILL "permissions: {}\n";
+	struct ssb_error err = { 0 };
+	auto_manifest m = NULL;
+	struct manifest *none = NULL;
+
+	assert_int_equal(manifest_parse_as(ENTRY_OPTIONAL, "m", good, strlen(good), &m, NULL, &err),
+	                 0);
+	assert_null(m->command.s);
+	assert_int_equal(m->args.n, 0);
+	assert_string_equal(m->workdir, "/skill");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(manifest_parse_as(ENTRY_OPTIONAL, "m", bad[i], strlen(bad[i]),
+		                                   &none, NULL, &err),
+		                 -1);
+		assert_null(none);
+	}
+}
+
 static void repeats_are_merged_with_a_warning(void **state)
 {
 	static const char text[] =
@@ -502,6 +528,7 @@ int main(void)
 		cmocka_unit_test(good_manifests),
 		cmocka_unit_test(bad_manifests),
 		cmocka_unit_test(all_errors_are_reported_and_the_first_is_the_error),
+		cmocka_unit_test(an_entrypoint_can_be_optional),
 		cmocka_unit_test(repeats_are_merged_with_a_warning),
 		cmocka_unit_test(caps_hold_exactly),
 	};

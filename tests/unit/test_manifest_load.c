@@ -98,6 +98,33 @@ static void a_directory_and_a_file(void **state)
 	assert_int_equal(chdir(".."), 0);
 }
 
+/* A skill with a SKILL.md needs no entrypoint. The owner's own manifest has another name, and
+ * nothing beside it says for which skill it is. */
+static void without_an_entrypoint(void **state)
+{
+	static const char text[] = "skill: {name: weather, version: 1.0}\npermissions: {}\n";
+	static const char *const files[] = { "skill/" MANIFEST_FILE, "skill/other.yaml" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		auto_file f = fopen(files[i], "w");
+		assert_non_null(f);
+		fputs(text, f);
+	}
+	expect_bad("skill", SSB_E_MANIFEST, "entrypoint is missing");
+	expect_good("skill/other.yaml", "skill/other.yaml");
+	for (size_t i = 0; i < N_MANIFEST_MARKDOWN; i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "skill/%s", MANIFEST_MARKDOWN[i]);
+		assert_int_equal(mkdir(path, 0700), 0); /* not a file */
+		expect_bad("skill", SSB_E_MANIFEST, "entrypoint is missing");
+		assert_int_equal(rmdir(path), 0);
+		put(path, 0);
+		expect_good("skill", "skill/" MANIFEST_FILE);
+		expect_good("skill/" MANIFEST_FILE, "skill/" MANIFEST_FILE);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 static void what_is_not_there(void **state)
 {
 	expect_bad("skill", SSB_E_NOT_FOUND, "write a " MANIFEST_FILE);
@@ -189,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_directory_and_a_file),
+		TEST(without_an_entrypoint),
 		TEST(what_is_not_there),
 		TEST(links_stay_inside),
 		TEST(a_fifo_does_not_hang),

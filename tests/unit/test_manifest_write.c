@@ -23,7 +23,9 @@ static void same(const struct manifest *a, const struct manifest *b)
 	assert_string_equal(a->version, b->version);
 	assert_string_equal(a->description, b->description);
 	assert_string_equal(a->author, b->author);
-	assert_string_equal(a->command.s, b->command.s);
+	assert_int_equal(a->command.s == NULL, b->command.s == NULL);
+	assert_string_equal(a->command.s != NULL ? a->command.s : "",
+	                    b->command.s != NULL ? b->command.s : "");
 	assert_string_equal(a->workdir, b->workdir);
 	assert_int_equal(a->profile, b->profile);
 	assert_memory_equal(&a->net, &b->net, sizeof(a->net));
@@ -70,6 +72,7 @@ static const char *const WHOLE[] = {
 	"http}\n"
 	"resources: {memory_mb: 7, max_disk_mb: 9}\n",
 	HEAD "permissions: {network: {max_bytes_in: 5}}\n",
+	"skill: {name: s, version: '1'}\npermissions: {filesystem: {read: [~/x]}}\n",
 };
 
 static void whole_manifests(void **state)

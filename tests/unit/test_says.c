@@ -52,8 +52,7 @@ typedef int reader(struct says *ret, const char *file, const char *text, size_t 
 /* Checks that a valid manifest can be made from `s`, and that it requests only what is in `s`. */
 static void check_manifest(const struct says *s)
 {
-	char *argv[] = { (char[]){ "python3" }, (char[]){ "/skill/a.py" }, NULL };
-	const struct derived d = { "SKILL.md", "directory", s, argv };
+	const struct derived d = { "SKILL.md", "directory", s, NULL };
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	struct ssb_error err = { 0 };
@@ -61,7 +60,8 @@ static void check_manifest(const struct says *s)
 
 	derive_manifest(&text, &d);
 	assert_false(text.failed);
-	if (manifest_parse("SKILL.md", text.data, text.len, &m, diags, &err) != 0) {
+	if (manifest_parse_as(ENTRY_OPTIONAL, "SKILL.md", text.data, text.len, &m, diags, &err) !=
+	    0) {
 		fail_msg("%s: %s in\n%s", err.where, err.text, text.data);
 	}
 	assert_int_equal(ssb_diags_count(diags), 0);
@@ -70,7 +70,7 @@ static void check_manifest(const struct says *s)
 	assert_int_equal(m->read.n + m->write.n, 0);
 	assert_int_equal(m->env.n, s->wishes[WISH_ENV].n);
 	assert_int_equal(m->profile, PROFILE_DEFAULT);
-	assert_int_equal(m->args.n, 1);
+	assert_null(m->command.s);
 	if (s->description != NULL) {
 		assert_string_equal(m->description, s->description);
 	}

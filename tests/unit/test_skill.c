@@ -79,6 +79,82 @@ static void test_order(void **state)
 	refused_with(dir, args, SSB_E_MANIFEST, "YAML");
 }
 
+#define NO_ENTRY "skill: {name: many, version: '2'}\npermissions: {}\n"
+
+static void runs(const char *dir, char *const args[], const char *first, const char *second,
+                 const char *third)
+{
+	struct ssb_plan *p = plan_of(dir, args, NULL);
+
+	assert_true(p->by_script);
+	assert_false(plan_lacks_script(p));
+	assert_int_equal(p->argv.n, 3);
+	assert_string_equal(p->argv.v[0], first);
+	assert_string_equal(p->argv.v[1], second);
+	assert_string_equal(p->argv.v[2], third);
+	ssb_plan_free(p);
+}
+
+/* Without an entrypoint the first argument names the script, as in a skill without a manifest,
+ * whether the manifest is the skill's or the owner's. */
+static void test_many_scripts(void **state)
+{
+	const char *dir = fresh();
+	char *one[] = { (char[]){ "a.py" }, (char[]){ "x" }, NULL };
+	char *two[] = { (char[]){ "b.sh" }, (char[]){ "a.py" }, NULL };
+	char *no[] = { (char[]){ "c.py" }, NULL };
+	char side[64];
+
+	put(dir, "SKILL.md", FRONT(""), 0644);
+	put(dir, "a.py", "", 0644);
+	put(dir, "b.sh", "#!/bin/bash\n", 0644);
+	(void)mkdir(at("cfg/skills"), 0755);
+	snprintf(side, sizeof(side), "cfg/skills/%s.yaml", dir);
+	for (int i = 0; i < 3; i++) {
+		runs(dir, one, "python3", "/skill/a.py", "x");
+		runs(dir, two, "/bin/bash", "/skill/b.sh", "a.py");
+		refused_with(dir, no, SSB_E_NOT_FOUND, "the skill has: a.py, b.sh");
+		struct ssb_plan *p = plan_of(dir, NO_ARGS, NULL);
+		assert_int_equal(p->format, i == 0   ? SKILL_MARKDOWN
+		                            : i == 1 ? SKILL_SIDECAR
+		                                     : SKILL_DECLARED);
+		assert_true(plan_lacks_script(p));
+		assert_string_equal(p->scripts, "a.py, b.sh");
+		ssb_plan_free(p);
+		if (i == 0) {
+			write_file(at(side), NO_ENTRY, 0600);
+		} else {
+			(void)unlink(at(side));
+			put(dir, "skillsandbox.yaml", NO_ENTRY, 0644);
+		}
+	}
+	/* With an entrypoint, the name of another script is an argument, and a warning says so. */
+	put(dir, "skillsandbox.yaml", NO_ENTRY "entrypoint: {command: python3, args: [a.py]}\n",
+	    0644);
+	struct ssb_plan *p = plan_of(dir, two, NULL);
+	assert_false(p->by_script);
+	assert_string_equal(p->argv.v[1], "a.py");
+	assert_string_equal(p->argv.v[2], "b.sh");
+	assert_true(warned(p, "'b.sh' goes to the entrypoint as an argument"));
+	assert_true(warned(p, "remove the entrypoint"));
+	ssb_plan_free(p);
+	p = plan_of(dir, one, NULL);
+	assert_false(warned(p, "goes to the entrypoint"));
+	ssb_plan_free(p);
+	/* Without a SKILL.md, the entrypoint cannot be removed. */
+	put(dir, "skillsandbox.yaml", NO_ENTRY "entrypoint: {command: python3, args: [a.py]}\n",
+	    0644);
+	char file[64];
+	snprintf(file, sizeof(file), "%s/SKILL.md", dir);
+	assert_int_equal(unlink(at(file)), 0);
+	p = plan_of(dir, two, NULL);
+	assert_true(warned(p, "goes to the entrypoint"));
+	assert_false(warned(p, "remove the entrypoint"));
+	ssb_plan_free(p);
+	put(dir, "skillsandbox.yaml", NO_ENTRY, 0644);
+	refused_with(dir, one, SSB_E_MANIFEST, "entrypoint is missing");
+}
+
 static void test_sidecar_is_the_owners(void **state)
 {
 	const char *dir = fresh();
@@ -260,10 +336,13 @@ static void test_warnings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),       cmocka_unit_test(test_sidecar_is_the_owners),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_many_scripts),
+		cmocka_unit_test(test_sidecar_is_the_owners),
 		cmocka_unit_test(test_environment),
 
-		cmocka_unit_test(test_source),      cmocka_unit_test(test_danger),
+		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_danger),
 		cmocka_unit_test(test_warnings),
 	};
 
