@@ -230,8 +230,9 @@ bool fields_read(const struct report *rep, const struct ynode *root, enum manife
 
 	if (root->kind == YNODE_MAP) {
 		level_read(&c, root, &TOP_LEVEL, m);
-		if (entry == ENTRY_REQUIRED &&
-		    ynode_get((struct ynode *)root, "entrypoint") == NULL) {
+		bool optional = entry == ENTRY_OPTIONAL ||
+		                (entry == ENTRY_BY_DIRECTORY && m->directory.s != NULL);
+		if (!optional && ynode_get((struct ynode *)root, "entrypoint") == NULL) {
 			report_no_entry(rep, root);
 		}
 	} else if (ynode_is_null(root)) {

@@ -249,15 +249,16 @@ const char *manifest_markdown(int dir_fd)
 }
 
 /* Loads the manifest `name` in a directory. Messages call it `file`. A manifest with another name
- * is the owner's, and the skill that it is for may have a SKILL.md. */
+ * may be the owner's. */
 static int load_beneath(int dir_fd, const char *name, const char *file, struct manifest **ret,
                         struct ssb_diags *diags, struct ssb_error *err)
 {
 	AUTO(manifest_freep) struct manifest *m = NULL;
 	auto_buf bytes = BUF((size_t)MAX_YAML_BYTES);
 	bool own = strcmp(name, MANIFEST_FILE) == 0;
-	enum manifest_entry entry =
-	        own && manifest_markdown(dir_fd) == NULL ? ENTRY_REQUIRED : ENTRY_OPTIONAL;
+	enum manifest_entry entry = manifest_markdown(dir_fd) != NULL ? ENTRY_OPTIONAL
+	                            : own                             ? ENTRY_REQUIRED
+	                                                              : ENTRY_BY_DIRECTORY;
 
 	if (read_beneath(dir_fd, name, file, &bytes, diags, err) < 0 ||
 	    manifest_parse_as(entry, file, bytes.data != NULL ? bytes.data : "", bytes.len, &m,

@@ -107,7 +107,12 @@ extern const char *const MANIFEST_MARKDOWN[N_MANIFEST_MARKDOWN];
 const char *manifest_markdown(int dir_fd);
 
 /* A manifest needs an entrypoint, unless the skill has a SKILL.md. */
-enum manifest_entry { ENTRY_REQUIRED, ENTRY_OPTIONAL };
+enum manifest_entry {
+	ENTRY_REQUIRED,
+	ENTRY_OPTIONAL,
+	/* optional if skill.directory names the skill, which may have a SKILL.md */
+	ENTRY_BY_DIRECTORY,
+};
 
 /* Opens `path` (a skill directory, or a manifest file) without following a symlink that leaves the
  * skill, and checks the manifest. On success `*ret` is new. All findings go to `diags` (borrowed,

@@ -63,11 +63,11 @@ def test_the_same_again_changes_nothing(user):
     user.write(d / "SKILL.md", "---\nname: t\nmetadata: {openclaw: {primaryEnv: TOWN_KEY}}\n---\n")
     user.ssb("learn", d, "--", "main.py").ok()
     assert "- TOWN_KEY  # SKILL.md:3" in manifest_of(d)
-    again = user.ssb("learn", d).ok()
+    again = user.ssb("learn", d, "--", "main.py").ok()
     assert "nothing to change" in again.errors and again.text == "", again
     user.write(user.home / "notes/a", "x")
     user.write(d / "main.py", "import os\nprint(os.listdir(os.path.expanduser('~/notes')))")
-    more = user.ssb("learn", "--write", d).ok()
+    more = user.ssb("learn", "--write", d, "--", "main.py").ok()
     assert "+      - ~/notes" in more.text and "- TOWN_KEY  # declared before" in manifest_of(d)
 
 
@@ -282,8 +282,8 @@ def test_a_script_of_a_bundle(user):
     assert sorted(x.name for x in d.iterdir()) == ["SKILL.md", "scripts"]
     asked = declared((user.home / ".config/skillsandbox/skills/bundle.yaml").read_text())
     assert f"directory: {d}" in asked
-    assert "fetcher" in asked and "/skill/scripts/fetch.py" in asked and "one.example" in asked
-    assert "two.example" in user.run(d, "two.example").ok().text
+    assert "fetcher" in asked and "one.example" in asked and "entrypoint" not in asked
+    assert "two.example" in user.run(d, "scripts/fetch.py", "two.example").ok().text
 
 
 ASKS = """

@@ -51,6 +51,14 @@ static void put(const char *path, size_t padding)
 	}
 }
 
+static void put_text(const char *path, const char *text)
+{
+	auto_file f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+}
+
 static void expect_good(const char *path, const char *file)
 {
 	struct ssb_error err = { 0 };
@@ -98,20 +106,18 @@ static void a_directory_and_a_file(void **state)
 	assert_int_equal(chdir(".."), 0);
 }
 
-/* A skill with a SKILL.md needs no entrypoint. The owner's own manifest has another name, and
- * nothing beside it says for which skill it is. */
+/* A skill with a SKILL.md needs no entrypoint. The owner's own manifest can name the directory of
+ * such a skill. */
 static void without_an_entrypoint(void **state)
 {
 	static const char text[] = "skill: {name: weather, version: 1.0}\npermissions: {}\n";
 	static const char *const files[] = { "skill/" MANIFEST_FILE, "skill/other.yaml" };
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		auto_file f = fopen(files[i], "w");
-		assert_non_null(f);
-		fputs(text, f);
+		put_text(files[i], text);
 	}
 	expect_bad("skill", SSB_E_MANIFEST, "entrypoint is missing");
-	expect_good("skill/other.yaml", "skill/other.yaml");
+	expect_bad("skill/other.yaml", SSB_E_MANIFEST, "entrypoint is missing");
 	for (size_t i = 0; i < N_MANIFEST_MARKDOWN; i++) {
 		char path[64];
 		snprintf(path, sizeof(path), "skill/%s", MANIFEST_MARKDOWN[i]);
@@ -121,8 +127,12 @@ static void without_an_entrypoint(void **state)
 		put(path, 0);
 		expect_good("skill", "skill/" MANIFEST_FILE);
 		expect_good("skill/" MANIFEST_FILE, "skill/" MANIFEST_FILE);
+		expect_good("skill/other.yaml", "skill/other.yaml");
 		assert_int_equal(unlink(path), 0);
 	}
+	put_text("skill/other.yaml", "skill: {name: weather, version: 1, directory: /srv/x}\n"
+	                             "permissions: {}\n");
+	expect_good("skill/other.yaml", "skill/other.yaml");
 }
 
 static void what_is_not_there(void **state)
