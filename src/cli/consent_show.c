@@ -144,11 +144,13 @@ static void put_scripts(struct buf *out, const struct ssb_plan *plan)
 {
 	auto_buf names = BUF(4UL * MAX_WORD_BYTES);
 
-	words_plain(&names, plan->scripts != NULL ? plan->scripts : "");
-	out->failed |= names.failed;
 	if (plan->by_script) {
-		words_fold(out, "  runs the script that is named when it is called: ",
-		           names.data != NULL ? names.data : "", count_columns());
+		buf_adds(out, "  runs the script that is named when it is called\n");
+	}
+	if (plan->scripts != NULL) {
+		words_plain(&names, plan->scripts);
+		out->failed |= names.failed;
+		words_fold(out, "    ", names.failed ? "" : names.data, count_columns());
 	}
 }
 

@@ -61,6 +61,16 @@ def test_the_first_word_names_the_script(ssb, whose):
     assert leaves.code == 125 and "leaves the skill" in leaves.errors and leaves.out == b"", leaves
 
 
+def test_it_starts_in_the_current_directory(ssb):
+    """As without a manifest, a script starts in the current directory if that is granted."""
+    d = many(ssb)
+    ssb.write(d / "scripts/b.py", "import os; print(os.getcwd())")
+    project = ssb.mkdir("home/project")
+    started = ssb.ssb("run", "-r", ".", d, "scripts/b.py", cwd=project).ok().text
+    assert started == f"{project}\n"
+    assert ssb.ssb("run", d, "scripts/b.py", cwd=project).ok().text == "/skill\n"
+
+
 def test_an_entrypoint_gets_all_words(ssb):
     """With an entrypoint, the path of another script is an argument, and one line says so."""
     d = many(ssb, ENTRY)
@@ -102,7 +112,7 @@ def test_an_approval_is_for_all_scripts(ssb):
     """One byte of one script changed: no script runs. The control is the run before."""
     d = many(ssb)
     asked = ssb.ssb("approve", "--yes", d).ok().errors
-    assert "runs the script that is named when it is called: scripts/a.py, scripts/b.py" \
+    assert "runs the script that is named when it is called scripts/a.py, scripts/b.py" \
         in " ".join(asked.split()), asked
     for script in "ab":
         assert "remember" in ssb.run(d, f"scripts/{script}.py").ok().text
