@@ -117,6 +117,7 @@ struct ssb_plan;
 
 /* Freezes the manifest, the owner's policy file and the options into a plan. `args`
  * (NULL-terminated, may be NULL, borrowed) are appended to the arguments of the skill's entrypoint.
+ * If it has none, the first of them names the script.
  * Refusals and warnings go to `diags` (may be NULL). A plan with refusals is also returned and can
  * be inspected, but ssb_run() rejects it. `*ret_plan` is new and must be freed with
  * ssb_plan_free(). */

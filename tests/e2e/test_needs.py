@@ -170,11 +170,11 @@ def test_init_takes_wishes_of_a_skill_md_as_hints(ssb):
         See https://docs.example.org.
         """)
     ssb.write(skill / "go.py", "print('went')\n")
-    ssb.ssb("init", skill, "go.py").ok()
+    ssb.ssb("init", skill).ok()
     text = (skill / "skillsandbox.yaml").read_text()
     assert "      - TOWN_KEY  # SKILL.md:" in text, text
     assert "      # - AWS_SECRET_ACCESS_KEY  # SKILL.md:" in text
-    assert ssb.run(skill).ok().text == "went\n"
+    assert ssb.run(skill, "go.py").ok().text == "went\n"
 
 
 HOSTILE = "\n      - /etc/shadow  # \x1b[2K\u202e\udcff"

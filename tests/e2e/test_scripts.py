@@ -6,6 +6,7 @@ import pytest
 
 from mcp_client import failure, serve, structured
 from test_hook import ask
+from test_serve_approve import answered
 
 MANIFEST = """\
     skill: {name: notes, version: 1.0.0}
@@ -225,6 +226,26 @@ def test_over_mcp(ssb):
         assert "remember" in structured(client.tool("run_skill", **args))["stdout"], "the control"
         ssb.write(d / "scripts/a.py", "")
         assert failure(client.tool("run_skill", **args))["code"] == "approval_required"
+
+
+@pytest.mark.parametrize("decision", ["always", "session"])
+def test_an_answer_is_for_all_scripts(ssb, decision):
+    """The question names the scripts, so that the answer is for all of them, as long as no byte
+    changes."""
+    d = many(ssb, MANIFEST.replace("~/notes.txt", "~/notes.txt, ~/.ssh"))
+    with serve(ssb, [d.parent], capabilities={"elicitation": {}}) as client:
+        result, (asked,) = answered(client, decision, skill_dir="notes", args=["scripts/a.py"])
+        assert structured(result)["stdout"] == "A [] remember\n"
+        assert "It runs the script that is named when it is called:\n" \
+            "| scripts/a.py, scripts/b.py\n" in asked, asked
+        result, asked = answered(client, "deny", skill_dir="notes", args=["scripts/b.py"])
+        assert structured(result)["stdout"] == "B [] remember\n" and asked == []
+        ssb.write(d / "scripts/b.py", "print('changed')")
+        result, asked = answered(client, "deny", skill_dir="notes", args=["scripts/a.py"])
+        assert failure(result)["code"] == "approval_required" and len(asked) == 1, result
+        # Without a script, the owner is not asked.
+        result, asked = answered(client, "always", skill_dir="notes")
+        assert "args must begin" in failure(result)["message"] and asked == [], result
 
 
 def test_hostile_names(ssb):
