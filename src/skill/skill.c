@@ -257,15 +257,19 @@ static int find_sidecar(const struct skill_search *s, const char *file, int fd,
 	if (file_read_all(fd, &bytes) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, file, "read the sidecar");
 	}
-	const enum manifest_entry entry =
-	        manifest_markdown(s->fd) != NULL ? ENTRY_OPTIONAL : ENTRY_REQUIRED;
-	if (manifest_parse_as(entry, file, bytes.data != NULL ? bytes.data : "", bytes.len, &m,
-	                      s->diags, err) != 0) {
+	const char *text = bytes.data != NULL ? bytes.data : "";
+	bool markdown = manifest_markdown(s->fd) != NULL;
+	if (manifest_parse_as(markdown ? ENTRY_OPTIONAL : ENTRY_BY_DIRECTORY, file, text, bytes.len,
+	                      &m, s->diags, err) != 0) {
 		return -1;
 	}
 	if (!is_for(m, s->dir)) {
 		pass_over(s, file, m->directory.s);
 		return 0;
+	}
+	if (m->command.s == NULL && !markdown) {
+		AUTO(manifest_freep) struct manifest *none = NULL;
+		return manifest_parse(file, text, bytes.len, &none, s->diags, err); /* says why */
 	}
 	ret->unbound = m->directory.s == NULL;
 	if (ret->unbound) {

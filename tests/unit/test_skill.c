@@ -95,6 +95,15 @@ static void runs(const char *dir, char *const args[], const char *first, const c
 	ssb_plan_free(p);
 }
 
+static void sidecar_for(const char *side, const char *dir)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+	         "skill: {name: many, version: '2', directory: %s}\npermissions: {}\n", dir);
+	write_file(at(side), text, 0600);
+}
+
 /* Without an entrypoint the first argument names the script, as in a skill without a manifest,
  * whether the manifest is the skill's or the owner's. */
 static void test_many_scripts(void **state)
@@ -153,6 +162,15 @@ static void test_many_scripts(void **state)
 	ssb_plan_free(p);
 	put(dir, "skillsandbox.yaml", NO_ENTRY, 0644);
 	refused_with(dir, one, SSB_E_MANIFEST, "entrypoint is missing");
+	snprintf(file, sizeof(file), "%s/skillsandbox.yaml", dir);
+	assert_int_equal(unlink(at(file)), 0);
+	sidecar_for(side, at(dir));
+	refused_with(dir, one, SSB_E_MANIFEST, "entrypoint is missing");
+	/* The owner's manifest for another directory is passed over, without an error. */
+	sidecar_for(side, "/srv/other");
+	p = plan_of(dir, one, NULL);
+	assert_int_equal(p->format, SKILL_SCRIPT);
+	ssb_plan_free(p);
 }
 
 static void test_sidecar_is_the_owners(void **state)
