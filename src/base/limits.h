@@ -24,7 +24,7 @@
 #define MAX_SCRIPT_DEPTH   4
 
 /* Plans */
-#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS) /* four lists of a manifest, and more */
+#define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS + MAX_GRANTS) /* asked for, and remembered */
 #define MAX_GRANTS       256
 #define MAX_COVERS       64 /* covers in all grants together */
 #define MAX_ENV_VARS     256
@@ -105,6 +105,7 @@
 #define MAX_APPROVED       1024         /* approved skills; also approvals by one client */
 #define MAX_LOCK_BYTES     (16UL << 20) /* bytes of the lock of one skill */
 #define MAX_LOCK_TEXT      8192         /* bytes of one text in a lock */
+#define MAX_REASON_BYTES   256          /* of a remembered grant (allow --reason) */
 #define MAX_PINNED_FILES   20000        /* files of a skill that can be approved */
 #define MAX_PINNED_BYTES   (1024UL << 20)
 #define MAX_PINNED_PATHS   (2UL << 20) /* bytes of all paths and link targets together */

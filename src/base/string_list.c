@@ -36,6 +36,19 @@ int string_list_add_once(struct string_list *l, const char *s, size_t max)
 	return string_list_has(l, s) ? 0 : string_list_add(l, s, max);
 }
 
+void string_list_drop(struct string_list *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i], s) == 0) {
+			free(l->v[i]);
+			/* with the NULL at the end */
+			memmove(&l->v[i], &l->v[i + 1], (l->n - i) * sizeof(*l->v));
+			l->n--;
+			return;
+		}
+	}
+}
+
 void string_list_done(struct string_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

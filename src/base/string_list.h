@@ -16,6 +16,8 @@ int string_list_add(struct string_list *l, const char *s, size_t max);
 bool string_list_has(const struct string_list *l, const char *s);
 /* Like string_list_add(), but does nothing if the list contains `s`. */
 int string_list_add_once(struct string_list *l, const char *s, size_t max);
+/* Removes `s` if the list contains it. */
+void string_list_drop(struct string_list *l, const char *s);
 void string_list_done(struct string_list *l);
 
 #endif

@@ -30,16 +30,6 @@ void consent_found_done(struct consent_found *f)
 	*f = (struct consent_found){ 0 };
 }
 
-static bool same_tree(const struct skill_files *a, const struct skill_files *b)
-{
-	return memcmp(a->tree, b->tree, sizeof(a->tree)) == 0;
-}
-
-static bool is_over(const struct lock *l)
-{
-	return l->uses == 0 || (l->expires > 0 && l->expires <= (int64_t)time(NULL));
-}
-
 /* Fails if `dir` has an approval under another path. A skill that was moved and replaced by a
  * symlink has no approval at its new path, but it must not run as if the owner had never
  * decided: the approval may decline some of its requests. */
@@ -85,9 +75,9 @@ static int find_lock(const struct owner *o, const char *dir, const uint8_t *tree
 		lock_done(&f.lock);
 		return -1;
 	} else {
-		f.state = !same_tree(&f.lock.files, &f.now) ? CONSENT_CHANGED
-		          : is_over(&f.lock)                ? CONSENT_OVER
-		                                            : CONSENT_HOLDS;
+		f.state = !lock_same_files(&f.lock.files, &f.now) ? CONSENT_CHANGED
+		          : lock_is_over(&f.lock)                 ? CONSENT_OVER
+		                                                  : CONSENT_HOLDS;
 	}
 	*ret = f;
 	return 0;
@@ -138,6 +128,12 @@ struct plan_consent consent_input_plan(const struct consent_input *in)
 	}
 	c.given[1] = in->given;
 	c.n_given[1] = in->n_given;
+	if (l != NULL) {
+		c.asked = l->allowed;
+		c.n_asked = l->n_allowed;
+		c.given[2] = in->holds ? l->allowed : NULL;
+		c.n_given[2] = in->holds ? l->n_allowed : 0;
+	}
 	if (in->by[0] != '\0') {
 		c.approval = (struct plan_approval){ .by = (char *)(uintptr_t)in->by,
 			                             .at = (char *)(uintptr_t)in->at,
@@ -315,161 +311,4 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 	return plan->approved == NULL || !plan->approved->counted
 	               ? 0
 	               : lock_unuse(o, plan->skill_dir, plan->approved->tree, err);
-}
-
-/* ---- storing an approval -------------------------------------------------------- */
-
-static int copy_list(struct string_list *to, const struct string_list *from)
-{
-	for (size_t i = 0; from != NULL && i < from->n; i++) {
-		if (string_list_add_once(to, from->v[i], MAX_REQUESTS) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static int grant_all(struct lock *l, const struct refusal *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].value != NULL && lock_option_name(v[i].option) != NULL &&
-		    !string_list_has(&l->declined, v[i].what) &&
-		    given_add(&l->grants, &l->n_grants, v[i].option, v[i].value) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Keeps the grants of `before`, and adds the new ones. The caller passes an empty `before` if the
- * files were different. */
-static int grant_some(struct lock *l, const struct consent_terms *terms, const struct lock *before)
-{
-	int failed = 0;
-
-	for (size_t i = 0; i < before->n_grants && failed == 0; i++) {
-		failed = given_add(&l->grants, &l->n_grants, before->grants[i].option,
-		                   before->grants[i].value);
-	}
-	for (size_t i = 0; i < terms->n_grants && failed == 0; i++) {
-		failed = given_add(&l->grants, &l->n_grants, terms->grants[i].option,
-		                   terms->grants[i].value);
-	}
-	return failed;
-}
-
-static int fill_words(struct lock *l, const struct ssb_plan *plan,
-                      const struct consent_terms *terms)
-{
-	struct stamp stamp = STAMP_NONE;
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	l->skill = strdup(plan->skill_dir);
-	l->name = strdup(plan->name);
-	l->format = plan->format;
-	l->at = strdup(stamp_text(&stamp, &now));
-	l->by = strdup(terms->by);
-	memcpy(l->manifest, plan->manifest_digest, sizeof(l->manifest));
-	l->uses = terms->uses;
-	l->expires = terms->expires > 0          ? terms->expires
-	             : plan->consent.expires > 0 ? (int64_t)now.tv_sec + plan->consent.expires
-	                                         : 0;
-	return l->skill == NULL || l->name == NULL || l->at == NULL || l->by == NULL ||
-	                       copy_list(&l->asked, &plan->requested) != 0 ||
-	                       copy_list(&l->declined, terms->declined) != 0
-	               ? -1
-	               : 0;
-}
-
-/* The plan that is approved, and the terms of its approval. */
-struct giving {
-	const struct ssb_plan *plan;
-	const struct consent_terms *terms;
-};
-
-static int fail_too_much(struct ssb_error *err)
-{
-	return ssb_fail(err, SSB_E_LIMIT, 0, WHERE,
-	                "the skill asks for more than can be approved at once");
-}
-
-/* Completes the new approval from the old one. Items that were declined stay declined even if the
- * files changed. Grants are kept only if the files are the same. */
-static int fill_given(struct lock *l, const struct lock *before, void *arg, struct ssb_error *err)
-{
-	static const struct lock NONE = { 0 };
-	const struct giving *g = arg;
-	bool same = same_tree(&before->files, &l->files) && !is_over(before);
-	int failed = copy_list(&l->declined, &before->declined);
-
-	if (failed == 0 && g->terms->some) {
-		failed = grant_some(l, g->terms, same ? before : &NONE);
-	} else if (failed == 0) {
-		failed = grant_all(l, g->plan->refusals, g->plan->n_refusals) != 0 ||
-		         grant_all(l, g->plan->withheld, g->plan->n_withheld) != 0;
-	}
-	return failed == 0 ? 0 : fail_too_much(err);
-}
-
-/* Approves exactly `files`. */
-static int give_files(const struct owner *o, const char *dir, const struct giving *g,
-                      const struct skill_files *files, struct ssb_error *err)
-{
-	AUTO(lock_done) struct lock l = { 0 };
-	bool kept = false;
-
-	if (!consent_fits_files(g->plan, files)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "the skill changed while you looked at it; look again");
-	}
-	if (fill_words(&l, g->plan, g->terms) != 0) {
-		return fail_too_much(err);
-	}
-	/* The copy is made first, because other processes must wait while lock_store() writes the
-	 * approval. */
-	if (snapshot_make(o, dir, files, &kept, err) != 0) {
-		return -1;
-	}
-	l.snapshot = kept;
-	l.files = *files; /* borrowed for lock_store() */
-	int failed = lock_store(o, &l, fill_given, (void *)(uintptr_t)g, err);
-	l.files = (struct skill_files){ 0 };
-	return failed;
-}
-
-int consent_give(const struct owner *o, const char *dir, const struct ssb_plan *plan,
-                 const struct skill_files *shown, const struct consent_terms *terms,
-                 struct ssb_error *err)
-{
-	assert(dir[0] == '/' && terms->by != NULL && (terms->some || terms->n_grants == 0));
-
-	AUTO(skill_files_done) struct skill_files now = { 0 };
-	const struct giving g = { plan, terms };
-	struct ssb_error unswept = { 0 };
-	bool whole = shown != NULL && shown->n > 0;
-
-	if (!whole && lock_files_read(dir, &now, err) != 0) {
-		return -1;
-	}
-	if (!whole && shown != NULL && !same_tree(shown, &now)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
-		                "the skill changed while you looked at it; look again");
-	}
-	if (give_files(o, dir, &g, whole ? shown : &now, err) != 0) {
-		return -1;
-	}
-	(void)snapshot_sweep(o, &unswept); /* if this fails, the next sweep removes the copies */
-	return 0;
-}
-
-int consent_revoke(const struct owner *o, const char *dir, bool *ret_was, struct ssb_error *err)
-{
-	struct ssb_error unswept = { 0 };
-
-	if (lock_remove(o, dir, ret_was, err) != 0) {
-		return -1;
-	}
-	(void)snapshot_sweep(o, &unswept);
-	return 0;
 }

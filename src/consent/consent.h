@@ -95,7 +95,7 @@ int consent_unuse(const struct owner *o, const struct ssb_plan *plan, struct ssb
 
 /* The terms of an approval. The plan's refusals and withheld items become grants, except for those
  * that are declined now or were declined in the previous approval. A declined item stays declined
- * until the approval is removed. */
+ * until the approval is removed, or the owner adds it (`allowed`). */
 struct consent_terms {
 	const struct string_list *declined; /* may be NULL */
 	const char *by;
@@ -106,6 +106,10 @@ struct consent_terms {
 	bool some;
 	const struct given *grants;
 	size_t n_grants;
+	/* Grants that the owner adds, with `at` and `reason`. Those of the previous approval stay
+	 * if the plan asks for them and they are not declined. */
+	const struct given *allowed;
+	size_t n_allowed;
 };
 /* Stores an approval of `plan`, with a copy of the files. Exactly the files in `shown`, which
  * the owner saw, are approved. They are read again only for the copy, and each byte is then

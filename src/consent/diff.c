@@ -155,6 +155,19 @@ static int compare_files(struct diff *d, const struct skill_files *before,
 	return 0;
 }
 
+/* Takes out what the owner added to the skill's requests: the skill itself does not ask for it. */
+static int drop_remembered(struct string_list *items, const struct lock *l)
+{
+	for (size_t i = 0; i < l->n_allowed; i++) {
+		auto_free char *item = given_item(l->allowed[i].option, l->allowed[i].value);
+		if (item == NULL) {
+			return -1;
+		}
+		string_list_drop(items, item);
+	}
+	return 0;
+}
+
 /* Adds to *ret the items of `from` that are not in `in`. */
 static int compare_items(struct string_list *ret, const struct string_list *from,
                          const struct string_list *in)
@@ -176,7 +189,8 @@ int diff_make(const struct lock *before, const struct skill_files *now, const st
 
 	if (compare_files(&d, &before->files, now, plan) != 0 ||
 	    (asked != NULL && (compare_items(&d.more, asked, &before->asked) != 0 ||
-	                       compare_items(&d.less, &before->asked, asked) != 0))) {
+	                       compare_items(&d.less, &before->asked, asked) != 0 ||
+	                       drop_remembered(&d.more, before) != 0))) {
 		return -1;
 	}
 	d.same = d.n_files == 0 && d.more.n == 0 && d.less.n == 0;

@@ -43,6 +43,7 @@ void lock_done(struct lock *l)
 	string_list_done(&l->asked);
 	string_list_done(&l->declined);
 	given_free(l->grants, l->n_grants);
+	given_free(l->allowed, l->n_allowed);
 	free(l->at);
 	free(l->by);
 	*l = (struct lock){ 0 };
@@ -452,49 +453,48 @@ int lock_unuse(const struct owner *o, const char *skill, const char *tree, struc
 	return change_uses(o, skill, tree, 1, err);
 }
 
-/* ---- the skill's files ------------------------------------------------------------ */
-
-static int read_open(int dir, int state_fd, struct marks *marks, struct skill_files *ret,
-                     struct ssb_error *err)
+int lock_forget(const struct owner *o, const char *skill, const struct given *what, size_t n,
+                size_t *ret_n, struct ssb_error *err)
 {
-	const struct files_wish wish = { .use = FILES_APPROVE,
-		                         .state_fd = state_fd,
-		                         .marks = marks };
-	AUTO(skill_files_done) struct skill_files files = { 0 };
+	AUTO(lock_done) struct lock l = { 0 };
+	auto_fd dir = -1;
+	auto_fd lock = -1;
+	size_t kept = 0;
 
-	if (skill_files_read(dir, &wish, &files, err) != 0) {
+	if (begin_change(o, LOCK_WAIT_MS, &dir, &lock, err) != 0 ||
+	    read_skill(o, dir, skill, &l, err) != 0) {
 		return -1;
 	}
-	*ret = files;
-	files = (struct skill_files){ 0 };
-	return 0;
-}
-
-static int read_path(const char *path, int state_fd, struct skill_files *ret, struct ssb_error *err)
-{
-	auto_fd dir = file_open_nosymlink(path, O_PATH | O_DIRECTORY);
-
-	if (dir < 0) {
-		return ssb_fail(err, errno == ENOENT ? SSB_E_NOT_FOUND : SSB_E_SYS, errno, "skill",
-		                "'%.200s'", path);
+	/* The grants to remove move to the end of the list. */
+	for (size_t i = 0; i < l.n_allowed; i++) {
+		const struct given g = l.allowed[i];
+		if (n > 0 && !given_has(what, n, g.option, g.value)) {
+			l.allowed[i] = l.allowed[kept];
+			l.allowed[kept++] = g;
+		}
 	}
-	return read_open(dir, state_fd, NULL, ret, err);
+	const size_t all = l.n_allowed;
+	l.n_allowed = kept;
+	int failed = kept == all ? 0 : store_at(dir, &l, err);
+	l.n_allowed = all;
+	if (failed == 0) {
+		*ret_n = all - kept;
+	}
+	return failed;
 }
 
-int lock_files_read(const char *dir, struct skill_files *ret, struct ssb_error *err)
+int lock_allow(struct lock *l, const struct given *g)
 {
-	return read_path(dir, -1, ret, err);
-}
+	const size_t before = l->n_allowed;
 
-int lock_files_look(const struct owner *o, const char *dir, struct skill_files *ret,
-                    struct ssb_error *err)
-{
-	auto_fd state = open(o->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return read_path(dir, state, ret, err);
-}
-
-int lock_files_mark(int dir, struct skill_files *ret, struct marks *marks, struct ssb_error *err)
-{
-	return read_open(dir, -1, marks, ret, err);
+	if (given_add(&l->allowed, &l->n_allowed, g->option, g->value) != 0) {
+		return -1;
+	}
+	if (l->n_allowed == before) {
+		return 0;
+	}
+	struct given *last = &l->allowed[before];
+	last->at = strdup(g->at);
+	last->reason = strdup(g->reason);
+	return last->at != NULL && last->reason != NULL ? 0 : -1;
 }

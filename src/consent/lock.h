@@ -27,6 +27,10 @@ struct lock {
 	/* Items that a plan refuses or withholds without this grant. */
 	struct given *grants;
 	size_t n_grants;
+	/* What the owner added to the skill's own requests (skillsandbox allow), each with its date
+	 * and reason. It is granted as long as the approval holds. */
+	struct given *allowed;
+	size_t n_allowed;
 	char *at;        /* RFC 3339 */
 	char *by;        /* "root on terminal", "MCP client claude-code" */
 	int64_t expires; /* seconds since 1970; 0: never */
@@ -35,6 +39,8 @@ struct lock {
 };
 
 void lock_done(struct lock *l);
+bool lock_same_files(const struct skill_files *a, const struct skill_files *b);
+bool lock_is_over(const struct lock *l); /* it has expired, or no runs are left */
 /* Returns the name of an option that can be approved ("read"), or NULL if it cannot be approved. */
 const char *lock_option_name(enum ssb_option option);
 
@@ -54,6 +60,14 @@ typedef int lock_fill_fn(struct lock *inout, const struct lock *before, void *ar
                          struct ssb_error *err);
 int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, void *arg,
                struct ssb_error *err);
+/* Removes remembered grants (lock.allowed) of the skill: those of `what`, or all if n is 0. *ret_n
+ * is how many were removed. The rest of the approval stays. Fails with SSB_E_NOT_FOUND if the skill
+ * has no approval. */
+int lock_forget(const struct owner *o, const char *skill, const struct given *what, size_t n,
+                size_t *ret_n, struct ssb_error *err);
+/* Copies a remembered grant to the end of the list, unless the list has it already. Returns -1 as
+ * given_add(). */
+int lock_allow(struct lock *l, const struct given *g);
 /* Removes an approval, even if it cannot be understood. `skill` is the skill's directory, or the
  * name of the approval's file, with or without ".json". */
 int lock_remove(const struct owner *o, const char *skill, bool *ret_was, struct ssb_error *err);

@@ -11,6 +11,7 @@
 #include "base/own.h"
 #include "base/stamp.h"
 #include "base/string_list.h"
+#include "policy/options.h"
 
 #define VERSION 1
 
@@ -82,6 +83,20 @@ void lock_json_given(struct json *j, const struct lock *l)
 	json_close(j, ']');
 }
 
+void lock_json_allowed(struct json *j, const struct lock *l)
+{
+	json_kopen(j, "allowed", '[');
+	for (size_t i = 0; i < l->n_allowed; i++) {
+		json_open(j, '{');
+		json_kstr(j, "option", lock_option_name(l->allowed[i].option));
+		json_kstr(j, "value", l->allowed[i].value);
+		json_kstr(j, "at", l->allowed[i].at);
+		json_kstr(j, "reason", l->allowed[i].reason);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void put_files(struct json *j, const struct skill_files *p)
 {
 	char mode[8];
@@ -116,6 +131,7 @@ void lock_write(struct buf *out, const struct lock *l)
 	lock_json_terms(&j, l);
 	digest_put(&j, "manifest", l->manifest);
 	lock_json_given(&j, l);
+	lock_json_allowed(&j, l);
 	json_kbool(&j, "snapshot", l->snapshot);
 	digest_put(&j, "tree", l->files.tree);
 	put_files(&j, &l->files);
@@ -216,6 +232,51 @@ static void take_grants(struct lock_reader *r, const struct json_node *list)
 	for (const struct json_node *n = json_first(&r->doc, list); n != NULL && r->wrong == NULL;
 	     n = json_next(&r->doc, n)) {
 		take_grant(r, n);
+	}
+}
+
+/* A plan with an invalid host could not be made. */
+static bool is_host(const char *value)
+{
+	struct egress_rule rule;
+
+	if (value == NULL || options_net(value, &rule) != NULL) {
+		return false;
+	}
+	free(rule.domain.s);
+	free(rule.ports);
+	return true;
+}
+
+static void take_remembered(struct lock_reader *r, const struct json_node *n)
+{
+	struct lock *l = &r->lock;
+	const char *at = text_of(r, json_member(&r->doc, n, "at"), "allowed");
+	const char *reason = text_of(r, json_member(&r->doc, n, "reason"), "allowed");
+	const char *value = text_of(r, json_member(&r->doc, n, "value"), "allowed");
+	struct given g = { .value = (char *)(uintptr_t)value,
+		           .at = (char *)(uintptr_t)at,
+		           .reason = (char *)(uintptr_t)reason };
+	int64_t us;
+
+	if (r->wrong != NULL || n->n != 4 || !stamp_parse(at, &us) ||
+	    !option_from_name(json_string(json_member(&r->doc, n, "option"), NULL), &g.option) ||
+	    g.option == SSB_OPT_PROFILE || (g.option == SSB_OPT_NET && !is_host(value))) {
+		r->wrong = "allowed";
+	} else if (lock_allow(l, &g) != 0) {
+		r->wrong = "it has too many entries";
+	}
+}
+
+/* An approval of an earlier version does not have this member. */
+static void take_allowed(struct lock_reader *r, const struct json_node *list)
+{
+	if (list != NULL && !json_is(list, JSON_ARRAY)) {
+		r->wrong = "allowed";
+	}
+	for (const struct json_node *n = json_first(&r->doc, list); n != NULL && r->wrong == NULL;
+	     n = json_next(&r->doc, n)) {
+		take_remembered(r, n);
 	}
 }
 
@@ -349,7 +410,7 @@ static void take_uses(struct lock_reader *r, const struct json_node *n)
 	}
 }
 
-#define MEMBERS 15 /* number of members of an approval */
+#define MEMBERS 15 /* number of members of an approval, without "allowed" */
 
 static void take_all(struct lock_reader *r)
 {
@@ -357,8 +418,9 @@ static void take_all(struct lock_reader *r)
 	struct lock *l = &r->lock;
 #define MEMBER(name) json_member(&r->doc, top, name)
 	const struct json_node *snapshot = MEMBER("snapshot");
+	const struct json_node *allowed = MEMBER("allowed");
 
-	if (!json_is(top, JSON_OBJECT) || top->n != MEMBERS ||
+	if (!json_is(top, JSON_OBJECT) || top->n != MEMBERS + (allowed != NULL) ||
 	    json_integer(MEMBER("version"), 0) != VERSION) {
 		r->wrong = "it does not have the form of an approval";
 		return;
@@ -374,6 +436,7 @@ static void take_all(struct lock_reader *r)
 	take_list(r, MEMBER("asked"), "asked", &l->asked);
 	take_list(r, MEMBER("declined"), "declined", &l->declined);
 	take_grants(r, MEMBER("grants"));
+	take_allowed(r, allowed);
 	take_digest(r, MEMBER("tree"), "tree", l->files.tree);
 	l->snapshot = json_is(snapshot, JSON_TRUE);
 	if (!l->snapshot && !json_is(snapshot, JSON_FALSE)) {

@@ -326,7 +326,7 @@ static void add_line(struct buf *out, const struct ability *a, size_t number,
 	bool red = look->color && a->dangerous;
 
 	add_mark(&first, a, number, look);
-	buf_adds(&text, a->text);
+	buf_addf(&text, "%s%s", a->text, a->fresh ? " (new)" : "");
 	if (a->why != NULL) {
 		buf_addf(&text, " - %s", a->why);
 	}

@@ -45,6 +45,7 @@ struct ability {
 	const char *value; /* the part of `asked` that comes from the skill: "~/notes" */
 	char *text;        /* "read every file in ~/notes" */
 	char *thing;       /* what could happen to: "your SSH keys (~/.ssh)" */
+	bool fresh;        /* the owner adds it now; shown as "(new)" */
 	bool dangerous;    /* refused or withheld unless the owner agrees */
 	bool never;        /* dangerous, and not even the owner can allow it */
 	bool secret;       /* keys, passwords and the like */

@@ -166,8 +166,12 @@ bool build_gives(const struct build *b, enum ssb_option option, const char *valu
 {
 	const struct plan_consent *c = &b->request->consent;
 
-	return given_has(c->given[0], c->n_given[0], option, value) ||
-	       given_has(c->given[1], c->n_given[1], option, value);
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(c->given); i++) {
+		found |= given_has(c->given[i], c->n_given[i], option, value);
+	}
+	return found;
 }
 
 void build_refuse_request(struct build *b, const struct path_request *r, const char *why,
@@ -218,7 +222,7 @@ const char *build_where(const struct build *b, const struct mtext *t, char *out,
 static enum access widest_access(const struct build *b)
 {
 	bool writes = b->manifest == NULL || b->manifest->write.n > 0 || b->opt->write.n > 0 ||
-	              b->policy.lists[POLICY_ALWAYS_WRITE].n > 0;
+	              b->policy.lists[POLICY_ALWAYS_WRITE].n > 0 || b->request->consent.n_asked > 0;
 
 	return writes ? ACCESS_WRITE : ACCESS_READ;
 }
@@ -266,6 +270,8 @@ void given_free(struct given *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].value);
+		free(v[i].at);
+		free(v[i].reason);
 	}
 	free(v);
 }
@@ -288,8 +294,20 @@ int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, con
 	if (copy == NULL) {
 		return -1;
 	}
-	v[(*inout_n)++] = (struct given){ option, copy };
+	v[(*inout_n)++] = (struct given){ .option = option, .value = copy };
 	return 0;
+}
+
+char *given_item(enum ssb_option option, const char *value)
+{
+	enum requested_kind kind = option == SSB_OPT_READ    ? REQUESTED_READ
+	                           : option == SSB_OPT_WRITE ? REQUESTED_WRITE
+	                           : option == SSB_OPT_NET   ? REQUESTED_NETWORK
+	                           : option == SSB_OPT_ENV   ? REQUESTED_ENV
+	                                                     : REQUESTED_PROFILE;
+	char *item = NULL;
+
+	return asprintf(&item, "%s%s", plan_requested_words(kind), value) < 0 ? NULL : item;
 }
 
 void plan_approval_free(struct plan_approval *a)

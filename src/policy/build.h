@@ -54,6 +54,8 @@ void build_refuse(struct build *b, enum refusal_kind kind, const char *where, co
 /* Records a request as withheld: it is left out of the plan, but does not stop the run. Copies the
  * strings of `r`. */
 void build_withhold(struct build *b, const struct refusal *r);
+/* the place of a request that the owner remembered, instead of a line of the manifest */
+#define WHERE_REMEMBERED "approval"
 /* Adds to the last refusal the option with which the owner can allow the request. */
 void build_offer(struct build *b, enum ssb_option option, const char *value);
 /* True if the approval grants this option with this value. */

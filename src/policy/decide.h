@@ -16,19 +16,28 @@
 struct given {
 	enum ssb_option option;
 	char *value;
+	char *at;     /* when the owner remembered it, RFC 3339; NULL: not a remembered grant */
+	char *reason; /* why, in the owner's words; with `at` */
 };
 /* Adds a copy of the value unless the list has it already. Returns -1 without memory, or beyond
  * MAX_GRANTS. */
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value);
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value);
+/* Returns the item of plan->requested that asks for this: "read ~/notes"; new. */
+char *given_item(enum ssb_option option, const char *value);
 void given_free(struct given *v, size_t n); /* frees the values, too */
 
 /* What the owner approved for this skill. All zero: nothing is approved. All members are
  * borrowed. */
 struct plan_consent {
 	const struct string_list *declined[2]; /* declined items of plan->requested; or NULL */
-	const struct given *given[2]; /* [0]: the stored approval, [1]: only this request */
-	size_t n_given[2];
+	/* [0]: the stored approval, [1]: only this request, [2]: the remembered grants */
+	const struct given *given[3];
+	size_t n_given[3];
+	/* The remembered grants. They are judged as further requests of the skill, so they grant
+	 * nothing dangerous unless they are in `given`, too. */
+	const struct given *asked;
+	size_t n_asked;
 	const char *source; /* the copy that is read and shown instead of the directory; or NULL */
 	/* the approval, for the record of the run; all zero: there is none */
 	struct plan_approval approval;

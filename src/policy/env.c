@@ -170,8 +170,9 @@ static bool give_env(struct build *b, const char *name)
 
 /* Handles a variable that only the owner can give. If the approval gives it, passes it and returns
  * true. Otherwise records it as withheld and returns false. `secret` says why it is a secret, or is
- * NULL. */
-static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret)
+ * NULL. `owned`: the owner added the variable to what the skill asks for. */
+static bool withhold_env(struct build *b, const char *where, const char *name, const char *secret,
+                         bool owned)
 {
 	const struct env_rule *rule = find_rule(name);
 	const char *more = secret != NULL ? secret : rule != NULL ? rule->why : NULL;
@@ -179,6 +180,7 @@ static bool withhold_env(struct build *b, const char *where, const char *name, c
 	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_ENV), name);
 	auto_free char *why =
 	        denied       ? build_printf(b, "the policy file denies it")
+	        : owned      ? build_printf(b, "it is %s", more != NULL ? more : "not granted")
 	        : b->unbound ? build_printf(b, "%s", UNBOUND)
 	                     : build_printf(b, "%s asks for it, and it is not granted%s%s%s",
 	                                    path_base(b->manifest->file), more != NULL ? " (" : "",
@@ -291,15 +293,14 @@ static char *owners_secret(struct build *b, const char *name)
 	return NULL;
 }
 
-static void add_declared(struct build *b, const struct mtext *t)
+/* `owned` is as in withhold_env(). */
+static void add_wanted(struct build *b, const struct mtext *t, const char *where, bool owned)
 {
 	const struct env_rule *rule = find_rule(t->s);
 	auto_free char *secret = owners_secret(b, t->s);
 	const char *value = value_of(b, t->s);
-	bool derived = skill_format_derived(b->plan->format) || b->unbound;
-	char where[192];
+	bool derived = !owned && (skill_format_derived(b->plan->format) || b->unbound);
 
-	build_where(b, t, where, sizeof(where));
 	auto_free char *what = build_printf(b, "%s%s", plan_requested_words(REQUESTED_ENV), t->s);
 	if (what != NULL) {
 		build_add(b, &b->plan->requested, what, MAX_REQUESTS);
@@ -314,7 +315,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 		return;
 	}
 	bool granted = !denied && mtext_list_has(&b->policy.lists[POLICY_GRANT_ENV], t->s);
-	if (!derived && rule != NULL && rule->kind == ENV_REFUSED && !granted) {
+	if (!derived && rule != NULL && (owned || rule->kind == ENV_REFUSED) && !granted) {
 		/* An approval cannot give this variable: through it, code could run that was not
 		 * approved. */
 		refuse_env(b, where, t->s, rule->why);
@@ -328,7 +329,7 @@ static void add_declared(struct build *b, const struct mtext *t)
 	 * skill's own manifest cannot grant a secret of the owner. Such a variable is withheld even
 	 * if it is unset now, because an approval also applies to later runs. */
 	bool held = (derived || secret != NULL) && !granted;
-	if (held && withhold_env(b, where, t->s, secret)) {
+	if (held && withhold_env(b, where, t->s, secret, owned)) {
 		return;
 	}
 	if (value == NULL) {
@@ -343,6 +344,27 @@ static void add_declared(struct build *b, const struct mtext *t)
 		           secret);
 	}
 	env_set(b, t->s, value);
+}
+
+static void add_declared(struct build *b, const struct mtext *t)
+{
+	char where[192];
+
+	build_where(b, t, where, sizeof(where));
+	add_wanted(b, t, where, false);
+}
+
+/* Adds the variables of the remembered grants. */
+static void add_remembered(struct build *b)
+{
+	const struct plan_consent *c = &b->request->consent;
+
+	for (size_t i = 0; b->manifest != NULL && i < c->n_asked; i++) {
+		if (c->asked[i].option == SSB_OPT_ENV) {
+			add_wanted(b, &(struct mtext){ .s = c->asked[i].value }, WHERE_REMEMBERED,
+			           true);
+		}
+	}
 }
 
 static int add_owner(struct build *b, const char *word, struct ssb_error *err)
@@ -479,6 +501,7 @@ int env_build(struct build *b, struct ssb_error *err)
 {
 	size_t bytes = 0;
 
+	add_remembered(b);
 	for (size_t i = 0; b->manifest != NULL && i < b->manifest->env.n; i++) {
 		add_declared(b, &b->manifest->env.v[i]);
 	}

@@ -167,17 +167,14 @@ static char *request_of(struct build *b, const struct egress_rule *rule)
 	                                                     : what_rule(b, rule, protocol);
 }
 
-static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
+/* Adds a rule that the skill asks for, by the name `what`. The first `n_owner` rules of the plan
+ * are the owner's. */
+static void add_wanted_egress(struct build *b, const struct egress_rule *rule, const char *what,
+                              const char *where, size_t n_owner)
 {
 	bool literal = rule->kind == HOST_ADDRESS || rule->kind == HOST_CIDR;
-	auto_free char *what = request_of(b, rule);
-	char where[192];
 
-	if (what == NULL) {
-		return;
-	}
 	build_add(b, &b->plan->requested, what, MAX_REQUESTS);
-	build_where(b, &rule->domain, where, sizeof(where));
 	if (build_taken_out(b, REFUSAL_NETWORK, where, what) ||
 	    !judge_range(b, where, what, rule)) {
 		return;
@@ -189,6 +186,52 @@ static void add_declared_egress(struct build *b, const struct egress_rule *rule,
 	}
 	if (!refused) {
 		add_egress(b, rule);
+	}
+}
+
+static void add_declared_egress(struct build *b, const struct egress_rule *rule, size_t n_owner)
+{
+	auto_free char *what = request_of(b, rule);
+	char where[192];
+
+	if (what != NULL) {
+		build_where(b, &rule->domain, where, sizeof(where));
+		add_wanted_egress(b, rule, what, where, n_owner);
+	}
+}
+
+/* Warns about a name that means the sandbox itself, and not the owner's machine. */
+static void tell_sandbox_host(struct build *b, const struct egress_rule *rule)
+{
+	auto_free char *text = !host_kind_is_sandbox(rule->domain.s)
+	                               ? NULL
+	                               : build_printf(b, RULE_OF_SANDBOX, rule->domain.s,
+	                                              (unsigned)rule->ports[0]);
+	if (text != NULL) {
+		build_alarm(b, options_flag(SSB_OPT_NET), text);
+	}
+}
+
+/* Adds the rules of the remembered grants. */
+static void add_remembered_egress(struct build *b, size_t n_owner)
+{
+	const struct plan_consent *c = &b->request->consent;
+
+	for (size_t i = 0; i < c->n_asked; i++) {
+		const struct given *g = &c->asked[i];
+		struct egress_rule rule;
+		if (g->option != SSB_OPT_NET) {
+			continue;
+		}
+		auto_free char *what = given_item(g->option, g->value);
+		if (what == NULL || options_net(g->value, &rule) != NULL) {
+			b->failed = true; /* the value was valid when it was remembered */
+			return;
+		}
+		add_wanted_egress(b, &rule, what, WHERE_REMEMBERED, n_owner);
+		tell_sandbox_host(b, &rule);
+		free(rule.domain.s);
+		free(rule.ports);
 	}
 }
 
@@ -206,13 +249,7 @@ static void add_owner_egress(struct build *b, const char *value)
 	if (what != NULL && judge_range(b, options_flag(SSB_OPT_NET), what, &rule)) {
 		add_egress(b, &rule);
 	}
-	if (host_kind_is_sandbox(rule.domain.s)) {
-		auto_free char *text =
-		        build_printf(b, RULE_OF_SANDBOX, rule.domain.s, (unsigned)rule.ports[0]);
-		if (text != NULL) {
-			build_alarm(b, options_flag(SSB_OPT_NET), text);
-		}
-	}
+	tell_sandbox_host(b, &rule);
 	free(rule.domain.s);
 	free(rule.ports);
 }
@@ -315,6 +352,9 @@ void network_build(struct build *b)
 		add_owner_egress(b, b->opt->net.v[i]);
 	}
 	size_t n_owner = b->plan->n_egress;
+	if (b->manifest != NULL) {
+		add_remembered_egress(b, n_owner);
+	}
 	for (size_t i = 0; b->manifest != NULL && i < b->manifest->n_egress; i++) {
 		add_declared_egress(b, &b->manifest->egress[i], n_owner);
 	}

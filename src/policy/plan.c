@@ -129,33 +129,51 @@ static bool add_unbound(struct build *b, const char *where, const char *what, co
 	return build_unbound(b, where, what, path);
 }
 
+/* Adds one path that the skill asks for. `owned`: the owner added it, and not the manifest. */
+static void add_wanted(struct build *b, const char *path, const char *where, enum access access,
+                       bool owned)
+{
+	auto_free char *what = build_printf(b, "%s%s", build_access_words(access), path);
+	enum refusal_kind kind = access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ;
+	size_t n = b->plan->n_grants;
+
+	if (what != NULL) {
+		build_add(b, &b->plan->requested, what, MAX_REQUESTS);
+	}
+	if (what == NULL || build_taken_out(b, kind, where, what) ||
+	    (!owned && access == ACCESS_WRITE && add_unbound(b, where, what, path)) ||
+	    b->opt->learn.mode != LEARNING_NOT) {
+		return;
+	}
+	b->lifted = false;
+	resolve_request(b, &(struct path_request){ path, access, ORIGIN_MANIFEST, where, NULL, NULL,
+	                                           false });
+	if (b->lifted) {
+		add_given(b, path, access);
+	}
+	for (; owned && n < b->plan->n_grants; n++) {
+		b->plan->grants[n].unasked = false;
+	}
+}
+
 static void add_declared(struct build *b, const struct mtext_list *l, enum access access)
 {
 	char where[192];
 
 	for (size_t i = 0; i < l->n; i++) {
 		build_where(b, &l->v[i], where, sizeof(where));
-		auto_free char *what =
-		        build_printf(b, "%s%s", build_access_words(access), l->v[i].s);
-		if (what != NULL) {
-			build_add(b, &b->plan->requested, what, MAX_REQUESTS);
-		}
-		if (what == NULL ||
-		    build_taken_out(b, access == ACCESS_WRITE ? REFUSAL_WRITE : REFUSAL_READ, where,
-		                    what)) {
-			continue;
-		}
-		if (access == ACCESS_WRITE && add_unbound(b, where, what, l->v[i].s)) {
-			continue;
-		}
-		if (b->opt->learn.mode != LEARNING_NOT) {
-			continue;
-		}
-		b->lifted = false;
-		resolve_request(b, &(struct path_request){ l->v[i].s, access, ORIGIN_MANIFEST,
-		                                           where, NULL, NULL, false });
-		if (b->lifted) {
-			add_given(b, l->v[i].s, access);
+		add_wanted(b, l->v[i].s, where, access, false);
+	}
+}
+
+/* Adds the paths of the remembered grants. */
+static void add_remembered(struct build *b, enum ssb_option option, enum access access)
+{
+	const struct plan_consent *c = &b->request->consent;
+
+	for (size_t i = 0; i < c->n_asked; i++) {
+		if (c->asked[i].option == option) {
+			add_wanted(b, c->asked[i].value, WHERE_REMEMBERED, access, true);
 		}
 	}
 }
@@ -169,6 +187,8 @@ static void add_paths(struct build *b)
 	add_always(b, POLICY_ALWAYS_WRITE, ACCESS_WRITE);
 	add_always(b, POLICY_ALWAYS_READ, ACCESS_READ);
 	if (b->manifest != NULL) {
+		add_remembered(b, SSB_OPT_WRITE, ACCESS_WRITE);
+		add_remembered(b, SSB_OPT_READ, ACCESS_READ);
 		add_declared(b, &b->manifest->write, ACCESS_WRITE);
 		add_declared(b, &b->manifest->read, ACCESS_READ);
 		resolve_skill(b);

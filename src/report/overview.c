@@ -136,6 +136,7 @@ static void item_done(struct overview_item *i)
 	free(i->rule);
 	free(i->error);
 	free(i->remedy);
+	free(i->value);
 	free(i->first);
 }
 
@@ -184,6 +185,7 @@ static bool fill_denied(struct overview_item *i, const struct line *l, bool bare
 	i->rule = copy_rule(l);
 	i->error = copy_text(l, "error");
 	i->remedy = copy_remedy(l, bare, &i->grants);
+	i->value = remedy_value(l, &i->option);
 	i->first = copy_text(l, "time");
 	i->let_through =
 	        i->group == GROUP_DENIED && status != STATUS_NONE && status != STATUS_DENIED;

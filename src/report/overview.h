@@ -61,7 +61,11 @@ struct overview_item {
 	char *error;
 	char *remedy;
 	enum remedy_grant grants; /* what the remedy grants */
-	char *first;              /* time of the item's first line */
+	/* What an approval could remember, as in remedy_value(); NULL: it cannot be remembered.
+	 * This is the skill's text, which is not escaped. */
+	enum ssb_option option;
+	char *value;
+	char *first; /* time of the item's first line */
 	bool let_through;
 };
 

@@ -2,6 +2,7 @@
 #include "report/remedy.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -72,13 +73,19 @@ static enum remedy_grant put_network(struct buf *out, const struct json_node *to
 	return REMEDY_GRANTS_NET;
 }
 
-static enum remedy_grant put_file(struct buf *out, const struct line *l,
-                                  const struct json_node *path)
+static bool is_read(const struct line *l)
 {
 	enum mode mode = line_get_mode(l);
 	enum op op = line_get_op(l);
-	bool read = mode != MODE_NONE ? mode == MODE_READ
-	                              : op == OP_NONE || op == OP_OPEN || op == OP_EXEC;
+
+	return mode != MODE_NONE ? mode == MODE_READ
+	                         : op == OP_NONE || op == OP_OPEN || op == OP_EXEC;
+}
+
+static enum remedy_grant put_file(struct buf *out, const struct line *l,
+                                  const struct json_node *path)
+{
+	bool read = is_read(l);
 
 	buf_adds(out, read ? "--read " : "--write ");
 	put_word(out, path->str, path->len);
@@ -118,4 +125,57 @@ enum remedy_grant remedy_text(struct buf *out, const struct line *l, bool bare)
 		buf_adds(out, reason_fixed_remedy(reason));
 	}
 	return REMEDY_GRANTS_OTHER;
+}
+
+/* Returns what follows the flag in a remedy that the record contains. */
+static char *value_given(const struct line *l, const char *given, enum ssb_option *ret_option)
+{
+	static const struct {
+		const char *before;
+		enum ssb_option option;
+	} KNOWN[] = {
+		{ "--read ", SSB_OPT_READ },
+		{ "--write ", SSB_OPT_WRITE },
+		{ "--net ", SSB_OPT_NET },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
+		size_t n = strlen(KNOWN[i].before);
+		/* If no host is known, the remedy has a word in its place: "--net HOST". */
+		bool whole = KNOWN[i].option != SSB_OPT_NET || line_get(l, "name") != NULL ||
+		             line_get(l, "address") != NULL;
+		if (strncmp(given, KNOWN[i].before, n) == 0 && whole) {
+			*ret_option = KNOWN[i].option;
+			return strdup(given + n);
+		}
+	}
+	return NULL;
+}
+
+char *remedy_value(const struct line *l, enum ssb_option *ret_option)
+{
+	const char *given = line_text(l, "remedy");
+	const char *path = line_text(l, "path");
+	const char *host = line_text(l, "name");
+	int64_t port = json_integer(line_get(l, "port"), 0);
+	enum reason_remedy kind = reason_remedy(line_get_reason(l));
+	char *value = NULL;
+
+	if (given != NULL && given[0] != '\0') {
+		return value_given(l, given, ret_option);
+	}
+	if (limit_text_known(l)) {
+		return NULL;
+	}
+	if (kind == REMEDY_PATH && path != NULL) {
+		*ret_option = is_read(l) ? SSB_OPT_READ : SSB_OPT_WRITE;
+		return strdup(path);
+	}
+	if (kind != REMEDY_NETWORK || host == NULL || host[0] == '\0') {
+		return NULL;
+	}
+	*ret_option = SSB_OPT_NET;
+	return port > 0 && port != 53
+	               ? (asprintf(&value, "%s:%" PRId64, host, port) < 0 ? NULL : value)
+	               : strdup(host);
 }

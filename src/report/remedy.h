@@ -4,6 +4,7 @@
 
 #include "trace/reader.h"
 #include "base/buf.h"
+#include "skillsandbox.h"
 
 /* What the first flag of a remedy grants. */
 enum remedy_grant { REMEDY_GRANTS_OTHER, REMEDY_GRANTS_WRITE, REMEDY_GRANTS_NET };
@@ -13,5 +14,9 @@ enum remedy_grant { REMEDY_GRANTS_OTHER, REMEDY_GRANTS_WRITE, REMEDY_GRANTS_NET 
  * remedy. The text is escaped and quoted for a shell, because a skill chooses its paths, and people
  * copy the text that they read. */
 enum remedy_grant remedy_text(struct buf *out, const struct line *l, bool bare);
+
+/* Returns the option and the value (new) with which an approval could remember the remedy; NULL: it
+ * cannot be remembered. The value comes from the skill, and is not checked. */
+char *remedy_value(const struct line *l, enum ssb_option *ret_option);
 
 #endif

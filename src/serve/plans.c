@@ -141,8 +141,11 @@ static void mix_consent(struct sha256 *h, const struct plan_wish *w)
 
 	for (size_t i = 0; i < ARRAY_LEN(c.given); i++) {
 		mix_given(h, c.given[i], c.n_given[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(c.declined); i++) {
 		mix_list(h, c.declined[i]);
 	}
+	mix_given(h, c.asked, c.n_asked);
 	mix_text(h, or_empty(c.source));
 	mix_text(h, or_empty(c.approval.by));
 	mix_text(h, or_empty(c.approval.tree));
@@ -161,6 +164,8 @@ static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 		                     n_args,
 		                     c.n_given[0],
 		                     c.n_given[1],
+		                     c.n_given[2],
+		                     c.n_asked,
 		                     length_of(c.declined[0]),
 		                     length_of(c.declined[1]),
 		                     c.approval.by != NULL,

@@ -56,6 +56,26 @@ static int read_first(struct run_facts *f, struct line *l, int fd, char home[PAT
 	return 0;
 }
 
+char *run_facts_skill_dir(int fd)
+{
+	AUTO(reader_done) struct reader in;
+	AUTO(line_done) struct line l = { 0 };
+	const char *line = NULL;
+	const char *why = NULL;
+	size_t len = 0;
+
+	reader_init(&in, fd, 0);
+	enum reader_line got = reader_next(&in, &line, &len);
+	if (got == READER_LINE && reader_is_header(line, len)) {
+		got = reader_next(&in, &line, &len);
+	}
+	if (got != READER_LINE || line_parse(&l, line, len, &why) != 0 || l.kind != EV_RUN) {
+		return NULL;
+	}
+	const char *dir = json_string(json_member(&l.doc, line_get(&l, "plan"), "skill_dir"), NULL);
+	return dir != NULL && dir[0] == '/' ? strdup(dir) : NULL;
+}
+
 static void take_end(struct run_facts *f, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");

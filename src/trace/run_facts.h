@@ -33,6 +33,10 @@ struct run_facts {
 /* Reads the facts of a record. Returns -1 if the file does not begin like a record. */
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
+/* Returns the directory of the skill that ran (new); NULL: it was no skill, or the file is no
+ * record. */
+char *run_facts_skill_dir(int fd);
+
 const char *run_state_name(enum run_state s);
 
 /* Writes the facts as one JSON object, for programs. */

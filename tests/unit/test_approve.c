@@ -156,7 +156,7 @@ static enum consent_answer ask(struct mcp_call *c, char *path)
 /* Writes to `state` the requestState of a question about `path`. */
 static void seal(struct buf *state, char *path)
 {
-	struct given one = { the_option, path };
+	struct given one = { .option = the_option, .value = path };
 	const struct approve_items asked = { .v = &one, .n = 1 };
 	AUTO(case_done) struct approve_case k = case_of(NULL, plan_of(NULL, 0));
 

@@ -66,7 +66,7 @@ static void declined_stays_out(void **state)
 {
 	char *list[] = { (char[]){ "read ~/.ssh" }, NULL };
 	const struct string_list declined = { list, 1 };
-	const struct given notes = { SSB_OPT_READ, (char[]){ "~/notes" } };
+	const struct given notes = { .option = SSB_OPT_READ, .value = (char[]){ "~/notes" } };
 	const struct consent_terms TERMS[] = {
 		FOR_GOOD,
 		{ .by = "x", .uses = -1, .some = true, .grants = &notes, .n_grants = 1 },

@@ -196,7 +196,8 @@ static void some_at_a_time(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(STEPS); i++) {
 		AUTO(lock_done) struct lock l = { 0 };
 		struct ssb_error err = { 0 };
-		struct given g = { SSB_OPT_READ, (char *)(uintptr_t)STEPS[i].value };
+		struct given g = { .option = SSB_OPT_READ,
+			           .value = (char *)(uintptr_t)STEPS[i].value };
 		const struct consent_terms terms = {
 			.by = "x",
 			.uses = -1,

@@ -14,7 +14,8 @@ struct said {
 static struct ssb_plan *with(const char *asks, struct said said, const char *declined,
                              struct narrow narrow)
 {
-	const struct given given = { said.option, (char *)(uintptr_t)said.value };
+	const struct given given = { .option = said.option,
+		                     .value = (char *)(uintptr_t)said.value };
 	char *out[] = { (char *)(uintptr_t)declined, NULL };
 	const struct string_list list = { out, declined != NULL ? 1 : 0 };
 	struct plan_request q = { .owner = &owner, .skill = at("skill"), .narrow = narrow };

@@ -100,9 +100,9 @@ static void each_wish_has_its_own(void **state)
 	char *args[] = { (char[]){ "a" }, (char[]){ "b" }, NULL };
 	char *digest[] = { (char[]){ ONE }, NULL };
 	char *digest_two[] = { (char[]){ TWO }, NULL };
-	struct given read = { SSB_OPT_READ, (char[]){ "/usr/a" } };
-	struct given write = { SSB_OPT_WRITE, (char[]){ "/usr/a" } };
-	struct given elsewhere = { SSB_OPT_READ, (char[]){ "/usr/b" } };
+	struct given read = { .option = SSB_OPT_READ, .value = (char[]){ "/usr/a" } };
+	struct given write = { .option = SSB_OPT_WRITE, .value = (char[]){ "/usr/a" } };
+	struct given elsewhere = { .option = SSB_OPT_READ, .value = (char[]){ "/usr/b" } };
 	const struct lock declines = { .declined = { arg, 1 } };
 	const struct consent_input inputs[] = {
 		{ .given = &read, .n_given = 1 },
@@ -480,8 +480,9 @@ static void less_needs_no_approval(void **state)
 
 static void has_what_the_owner_gave(void **state)
 {
-	struct given extra = { SSB_OPT_READ,
-		               (char[]){ "~/.ssh" } }; /* as the server offers it to the client */
+	struct given extra = {
+		.option = SSB_OPT_READ, .value = (char[]){ "~/.ssh" }
+	}; /* as the server offers it to the client */
 	const struct consent_input input = { .given = &extra, .n_given = 1 };
 	const struct plan_wish given = { .skill = &skill, .input = &input };
 	struct ssb_error err = { 0 };
