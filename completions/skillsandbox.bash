@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help'
+	local commands='run validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --project --project-read --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
@@ -111,6 +111,7 @@ _skillsandbox()
 		check) words='--against --json --help' ;;
 		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
 		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
+		allow) words='--net --read --write --env --reason --last --list --revoke --yes --without --policy --json --help' ;;
 		diff) words='--policy --all --json --help' ;;
 		doctor | ps | why) words='--json --help' ;;
 		approvals) words='--json --revoke --help' ;;
@@ -135,7 +136,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | lint | inspect | prove | init | shrink | learn | approve | approvals | diff | serve)
+	run | lint | inspect | prove | init | shrink | learn | approve | allow | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -1,6 +1,6 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate lint inspect prove doctor init shrink check learn approve diff approvals serve ps watch why audit session setup hook help
+set -l commands run validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
 set -l plans 'run inspect prove serve'
@@ -20,6 +20,7 @@ complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shrin
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a check -d 'Hold a manifest against recorded runs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a learn -d 'Run a skill with decoys, and write the manifest that it needs'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approve -d 'Show what a skill could do, and approve it'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a allow -d 'Remember grants for a skill'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed since it was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a approvals -d 'List what was approved'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a serve -d 'Serve skills to agents'
@@ -54,6 +55,19 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l yes -d 'Do 
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l once -d 'Approve it for one run'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l expires -x -d 'Approve it until'
 complete -c skillsandbox -n '__fish_seen_subcommand_from approve' -l without -x -d 'Do not grant this request of the skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -f -a '(__fish_complete_directories)'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l net -x -d 'A host to connect to'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -s r -l read -r -F -d 'A path to read'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -s w -l write -r -F -d 'A path to read and write'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l env -x -d 'A variable to pass on'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l reason -x -d 'Your reason'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l last -d 'What the last run was denied'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l list -d 'List remembered grants'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l revoke -d 'Forget grants'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l yes -d 'Do not ask'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l without -x -d 'Do not grant this request of the skill'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l policy -r -F -d 'Policy file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from allow' -l json -d 'JSON for programs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -s a -l all -d 'Every file and every line that changed'
 complete -c skillsandbox -n '__fish_seen_subcommand_from diff' -l json -d 'JSON for programs'

@@ -61,6 +61,8 @@ enum cli_flag {
 	FLAG_INTERACTIVE,
 	FLAG_SIDECAR,
 	FLAG_SARIF,
+	FLAG_LAST,
+	FLAG_LIST,
 	FLAG_SESSION, /* FLAG_SESSION and all flags after it have a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -185,7 +187,8 @@ enum command_bit {
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
-	ON_ALL = (INT64_C(1) << 36) - 1,
+	ON_ALLOW = INT64_C(1) << 36,
+	ON_ALL = (INT64_C(1) << 37) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -233,10 +236,19 @@ int cmd_shrink(struct request *r);
 int cmd_check(struct request *r);
 int cmd_approve(struct request *r);
 int cmd_approvals(struct request *r);
+int cmd_allow(struct request *r);
 int cmd_learn(struct request *r);
 /* Removes an approval, and prints the result. Returns the exit status. */
 struct owner;
 int cmd_approvals_revoke(const struct owner *o, const char *dir);
+/* Lists the approvals, or only that of `skill`; with `allowed`, only those with remembered grants.
+ */
+int cmd_approvals_list(const struct owner *o, const char *skill, bool allowed, bool as_json);
+/* Approves the skill in `dir` (real, absolute) with the grants in fresh->allowed, which are added
+ * to what it asks for. `fresh` may be NULL. */
+struct lock;
+int cmd_approve_with(struct request *r, const struct owner *o, const char *dir,
+                     const struct lock *fresh);
 int cmd_diff(struct request *r);
 int cmd_serve(struct request *r);
 int cmd_setup(struct request *r);

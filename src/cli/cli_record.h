@@ -51,6 +51,7 @@ int cli_record_seconds(const char *text, int64_t *ret, struct ssb_error *err);
 /* After a run: prints on standard error which limits were reached. With `denials`, also prints what
  * was denied, how often, and what would allow it. Returns false if there is no record to read or
  * nothing to print. */
-bool cli_record_summary(const char *trace_path, const char *run_id, bool denials);
+bool cli_record_summary(const struct owner *o, const char *trace_path, const char *run_id,
+                        bool denials);
 
 #endif

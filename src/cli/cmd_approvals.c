@@ -68,6 +68,7 @@ static void put_row_json(struct json *j, const struct approval_row *r)
 	json_kstr(j, "state", r->state);
 	lock_json_terms(j, l);
 	lock_json_given(j, l);
+	lock_json_allowed(j, l);
 	json_kstr(j, "tree", digest_text(l->files.tree, digest));
 	json_kuint(j, "files", l->files.n);
 	json_kuint(j, "bytes", l->files.bytes);
@@ -81,6 +82,19 @@ static void put_words(struct buf *out, const char *label, const char *flag, cons
 {
 	buf_addf(out, "  %-9s %s", label, flag);
 	visible_addf(out, "%s\n", word);
+}
+
+/* Writes the grants that the owner remembered, each with its date and reason. */
+static void put_allowed(struct buf *out, const struct lock *l)
+{
+	for (size_t i = 0; i < l->n_allowed; i++) {
+		const struct given *g = &l->allowed[i];
+		buf_addf(out, "  %-9s --%s ", i == 0 ? "allowed" : "", lock_option_name(g->option));
+		visible_text(out, g->value, false);
+		buf_addf(out, "  (%.10s%s", g->at, g->reason[0] != '\0' ? ": " : "");
+		visible_text(out, g->reason, false);
+		buf_adds(out, ")\n");
+	}
 }
 
 static void put_row_text(struct buf *out, const struct approval_row *r)
@@ -103,6 +117,11 @@ static void put_row_text(struct buf *out, const struct approval_row *r)
 	}
 	buf_addf(out, "\n  files     %zu, %llu bytes\n", l->files.n,
 	         (unsigned long long)l->files.bytes);
+	for (size_t i = 0; i < l->asked.n; i++) {
+		if (!string_list_has(&l->declined, l->asked.v[i])) {
+			put_words(out, "asked for", "", l->asked.v[i]);
+		}
+	}
 	for (size_t i = 0; i < l->n_grants; i++) {
 		snprintf(flag, sizeof(flag), "--%s ", lock_option_name(l->grants[i].option));
 		put_words(out, "granted", flag, l->grants[i].value);
@@ -110,6 +129,7 @@ static void put_row_text(struct buf *out, const struct approval_row *r)
 	for (size_t i = 0; i < l->declined.n; i++) {
 		put_words(out, "declined", "", l->declined.v[i]);
 	}
+	put_allowed(out, l);
 }
 
 static void put_bad_json(struct json *j, const struct lock_bad *b)
@@ -132,7 +152,7 @@ static void put_bad_text(struct buf *out, const struct lock_bad *b)
 	         b->file);
 }
 
-static int list_approvals(const struct owner *o, bool as_json)
+int cmd_approvals_list(const struct owner *o, const char *skill, bool allowed, bool as_json)
 {
 	AUTO(lock_list_done) struct lock_list l = { 0 };
 	struct ssb_error err = { 0 };
@@ -148,6 +168,10 @@ static int list_approvals(const struct owner *o, bool as_json)
 	}
 	for (size_t i = 0; i < l.n; i++) {
 		struct approval_row r = { .lock = &l.v[i] };
+		if ((allowed && l.v[i].n_allowed == 0) ||
+		    (skill != NULL && strcmp(skill, l.v[i].skill) != 0)) {
+			continue;
+		}
 		r.state = find_state(o, &r);
 		if (as_json) {
 			put_row_json(&j, &r);
@@ -155,7 +179,7 @@ static int list_approvals(const struct owner *o, bool as_json)
 			put_row_text(&out, &r);
 		}
 	}
-	for (size_t i = 0; i < l.n_bad; i++) {
+	for (size_t i = 0; skill == NULL && i < l.n_bad; i++) {
 		if (as_json) {
 			put_bad_json(&j, &l.bad[i]);
 		} else {
@@ -222,5 +246,5 @@ int cmd_approvals(struct request *r)
 		return EXIT_SANDBOX;
 	}
 	return revoke ? cmd_approvals_revoke(&owner, r->operands.v[0])
-	              : list_approvals(&owner, request_has(r, FLAG_JSON));
+	              : cmd_approvals_list(&owner, NULL, false, request_has(r, FLAG_JSON));
 }

@@ -2,12 +2,14 @@
  * only for exactly the files that were shown. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/consent_ask.h"
 #include "cli/consent_show.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
@@ -107,24 +109,63 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 }
 
 static int give_approval(const struct request *r, const struct owner *owner,
-                         const struct consent_view *v, int64_t expires)
+                         const struct consent_view *v, int64_t expires, int64_t uses)
 {
 	char by[128];
 	struct ssb_error err = { 0 };
+	const struct lock *fresh = v->fresh;
 	struct consent_terms terms = {
 		.declined = &v->declined,
 		.by = consent_by(owner, request_has(r, FLAG_YES) ? "by --yes" : "on terminal", by,
 		                 sizeof(by)),
 		.expires = expires,
-		.uses = request_has(r, FLAG_ONCE) ? 1 : -1,
+		.uses = uses,
+		.allowed = fresh != NULL ? fresh->allowed : NULL,
+		.n_allowed = fresh != NULL ? fresh->n_allowed : 0,
 	};
 
 	if (consent_give(owner, v->dir, v->plan, &v->files, &terms, &err) != 0) {
 		say_error(&err);
 		return EXIT_SANDBOX;
 	}
-	say_notef("approved; to remove the approval: skillsandbox approve --revoke DIR");
+	if (fresh == NULL) {
+		say_notef("approved; to remove the approval: skillsandbox approve --revoke DIR");
+		return EXIT_FINE;
+	}
+	auto_buf out = BUF(SAY_MAX);
+	buf_adds(&out, "skillsandbox: remembered until the skill changes; to forget it: "
+	               "skillsandbox allow --revoke ");
+	say_word(&out, v->dir);
+	buf_addc(&out, '\n');
+	(void)say_out(STDERR_FILENO, &out);
 	return EXIT_FINE;
+}
+
+/* Asks whether the grants that the owner adds are to be remembered. */
+static int ask_and_remember(struct request *r, const struct owner *owner, struct consent_view *v,
+                            const struct consent_found *before)
+{
+	const bool holds = before->state == CONSENT_HOLDS;
+	const char *title = holds ? "is approved; (new) marks what you add."
+	                          : "would be approved as it is now; (new) marks what you add.";
+
+	if (request_has(r, FLAG_YES)) {
+		consent_show(v, title);
+	} else {
+		enum ask_answer a = consent_ask_remember(v, title);
+		if (a == ASKED_NOBODY) {
+			say_errorf("allow needs a terminal to ask you, or --yes");
+		} else if (a == ASKED_NO) {
+			say_notef("nothing was remembered");
+		}
+		if (a != ASKED_YES) {
+			return EXIT_FINDINGS;
+		}
+	}
+	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge_plan(r, owner, v);
+	return status != EXIT_FINE ? status
+	                           : give_approval(r, owner, v, holds ? before->lock.expires : 0,
+	                                           holds ? before->lock.uses : -1);
 }
 
 static int ask_and_give(struct request *r, const struct owner *owner, struct consent_view *v,
@@ -135,14 +176,19 @@ static int ask_and_give(struct request *r, const struct owner *owner, struct con
 		return EXIT_SANDBOX;
 	}
 	if (before->state == CONSENT_CHANGED) {
-		consent_show_changes(&before->lock, &v->files, v->plan);
+		consent_show_changes(&before->lock, &v->files, v->plan, v->fresh);
+	}
+	if (v->fresh != NULL) {
+		return ask_and_remember(r, owner, v, before);
 	}
 	consent_show(v, "asks for your approval.");
 	int status = consent_view_never(v) > 0 ? refuse_never(v) : judge_plan(r, owner, v);
 	if (status != EXIT_FINE) {
 		return status;
 	}
-	return ask_to_confirm(r) ? give_approval(r, owner, v, expires) : EXIT_FINDINGS;
+	return ask_to_confirm(r)
+	               ? give_approval(r, owner, v, expires, request_has(r, FLAG_ONCE) ? 1 : -1)
+	               : EXIT_FINDINGS;
 }
 
 /* Returns true if the skill asks for an item of `declined`, which you took out of an earlier
@@ -153,7 +199,23 @@ static bool is_narrowed(const struct ssb_plan *p, const struct string_list *decl
 	                 string_list_has(declined, withheld->what));
 }
 
-static int approve_skill(struct request *r, const struct owner *owner, const char *dir)
+/* Adds what the owner adds now to an approval that was read, so that the next plan asks for it.
+ * What the owner adds is no longer declined. Returns -1 without memory. */
+static int add_fresh(struct lock *l, const struct lock *fresh)
+{
+	for (size_t i = 0; fresh != NULL && i < fresh->n_allowed; i++) {
+		const struct given *g = &fresh->allowed[i];
+		auto_free char *item = given_item(g->option, g->value);
+		if (item == NULL || lock_allow(l, g) != 0) {
+			return -1;
+		}
+		string_list_drop(&l->declined, item);
+	}
+	return 0;
+}
+
+int cmd_approve_with(struct request *r, const struct owner *owner, const char *dir,
+                     const struct lock *fresh)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	AUTO(consent_found_done) struct consent_found before = { 0 };
@@ -165,8 +227,17 @@ static int approve_skill(struct request *r, const struct owner *owner, const cha
 	int64_t expires = 0;
 
 	consent_view_read(&v, dir);
+	v.fresh = fresh;
 	/* If the old approval cannot be read, it is ignored: the new one replaces it. */
 	(void)consent_look_known(owner, dir, v.files.tree, &before, &none);
+	const size_t known = before.lock.n_allowed;
+	if (add_fresh(&before.lock, fresh) != 0) {
+		return say_fail(EXIT_SANDBOX, "more grants than an approval can contain");
+	}
+	if (fresh != NULL && before.state == CONSENT_HOLDS && before.lock.n_allowed == known) {
+		say_notef("the approval of the skill has these grants already");
+		return EXIT_FINE;
+	}
 	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
 	    make_plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
 		say_error(&err);
@@ -205,5 +276,5 @@ int cmd_approve(struct request *r)
 	if (dir == NULL) {
 		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
 	}
-	return approve_skill(r, &owner, dir);
+	return cmd_approve_with(r, &owner, dir, NULL);
 }

@@ -243,7 +243,7 @@ static void print_json(const struct ssb_result *r)
 
 /* Prints what you should know about the run, such as an end that the skill did not
  * cause. */
-static void say_notes(const struct ssb_result *r, bool quiet)
+static void say_notes(const struct owner *owner, const struct ssb_result *r, bool quiet)
 {
 	if (r->lost_layers[0] != '\0') {
 		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
@@ -259,7 +259,7 @@ static void say_notes(const struct ssb_result *r, bool quiet)
 	 * a violation may be the reason for the failure. */
 	bool denials = !quiet && (r->violations > 0 || r->exit_status != 0);
 	bool told = !quiet && (denials || r->limits_hit > 0) &&
-	            cli_record_summary(r->trace_path, r->run_id, denials);
+	            cli_record_summary(owner, r->trace_path, r->run_id, denials);
 	if (r->limits_hit > 0 && !told) {
 		say_notef("a limit of the run was reached; see %s", r->trace_path);
 	}
@@ -349,7 +349,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < found.quiet.n; i++) {
 		say_notef("%s", found.quiet.v[i]);
 	}
-	say_notes(&result, request_has(r, FLAG_QUIET));
+	say_notes(owner, &result, request_has(r, FLAG_QUIET));
 	if (result.exit_status != 0) {
 		say_workdir(r, plan, true);
 	}

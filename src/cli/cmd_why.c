@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "cli/cli_record.h"
+#include "cli/remember.h"
 #include "cli/say.h"
 #include "report/overview.h"
 #include "report/why.h"
@@ -230,7 +231,22 @@ static bool put_denied(struct buf *out, const struct overview *v)
 	return true;
 }
 
-bool cli_record_summary(const char *trace_path, const char *run_id, bool denials)
+/* Names the command that remembers the remedies, if it would find one that can be remembered. */
+static void put_remember(struct buf *out, const struct owner *o, const struct overview *v, int fd,
+                         const char *run_id)
+{
+	AUTO(lock_done) struct lock fresh = { 0 };
+	struct ssb_error none = { 0 };
+	auto_free char *dir = run_facts_skill_dir(fd);
+
+	if (dir != NULL && remember_denied(o, v, run_id, &fresh, NULL) == 0 &&
+	    remember_judge(o, NULL, dir, &fresh, NULL, &none) == 0 && fresh.n_allowed > 0) {
+		buf_addf(out, "  to remember these: skillsandbox allow --last %.8s\n", run_id);
+	}
+}
+
+bool cli_record_summary(const struct owner *o, const char *trace_path, const char *run_id,
+                        bool denials)
 {
 	AUTO(run_file_done) struct run_file file = RUN_FILE_NONE;
 	AUTO(overview_done) struct overview v = { 0 };
@@ -260,6 +276,7 @@ bool cli_record_summary(const char *trace_path, const char *run_id, bool denials
 	}
 	if (denials) {
 		buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
+		put_remember(&out, o, &v, file.fd, run_id);
 	}
 	(void)say_out(STDERR_FILENO, &out);
 	return true;

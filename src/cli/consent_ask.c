@@ -18,12 +18,20 @@
 
 enum consent_reply { REPLY_NO, REPLY_ONCE, REPLY_ALWAYS, REPLY_CHOOSE };
 
+enum consent_question { QUESTION_RUN = 1, QUESTION_REMEMBER = 2, QUESTION_ANY = 3 };
+
+/* `in`: the questions that take this answer; `offer`: its text in them. */
 static const struct {
+	const char *letter;
 	const char *text;
+	const char *offer;
 	enum consent_reply reply;
+	enum consent_question in;
 } REPLIES[] = {
-	{ "o", REPLY_ONCE },        { "once", REPLY_ONCE }, { "a", REPLY_ALWAYS },
-	{ "always", REPLY_ALWAYS }, { "c", REPLY_CHOOSE },  { "choose", REPLY_CHOOSE },
+	{ "o", "once", "[o]nce, ", REPLY_ONCE, QUESTION_RUN },
+	{ "a", "always", "[a]lways, ", REPLY_ALWAYS, QUESTION_RUN },
+	{ "a", "all", "[a]ll, ", REPLY_ALWAYS, QUESTION_REMEMBER },
+	{ "c", "choose", "[c]hoose what to take out, ", REPLY_CHOOSE, QUESTION_ANY },
 };
 
 static const char *const TITLES[] = {
@@ -187,25 +195,30 @@ static bool is_offered(const struct consent_view *v, enum consent_reply reply)
 	return true;
 }
 
-static enum consent_reply ask_reply(const struct consent_view *v)
+static enum consent_reply ask_reply(const struct consent_view *v, enum consent_question in)
 {
 	char answer[MAX_ANSWER];
 	auto_buf prompt = BUF(SAY_MAX);
+	enum consent_reply found = REPLY_NO;
 
-	buf_adds(&prompt, "skillsandbox: run it? ");
-	buf_adds(&prompt, is_offered(v, REPLY_ONCE) ? "[o]nce, " : "");
-	buf_adds(&prompt, is_offered(v, REPLY_ALWAYS) ? "[a]lways, " : "");
-	buf_adds(&prompt, is_offered(v, REPLY_CHOOSE) ? "[c]hoose what to take out, " : "");
+	buf_adds(&prompt,
+	         in == QUESTION_RUN ? "skillsandbox: run it? " : "skillsandbox: remember this? ");
+	for (size_t i = 0; i < ARRAY_LEN(REPLIES); i++) {
+		bool offered = (REPLIES[i].in & in) != 0 && is_offered(v, REPLIES[i].reply);
+		buf_adds(&prompt, offered ? REPLIES[i].offer : "");
+	}
 	buf_adds(&prompt, "[N]o: ");
 	if (prompt.failed || !ask_line(prompt.data, answer, sizeof(answer))) {
 		return REPLY_NO;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(REPLIES); i++) {
-		if (strcmp(REPLIES[i].text, answer) == 0 && is_offered(v, REPLIES[i].reply)) {
-			return REPLIES[i].reply;
+		bool said = strcmp(REPLIES[i].letter, answer) == 0 ||
+		            strcmp(REPLIES[i].text, answer) == 0;
+		if (said && (REPLIES[i].in & in) != 0 && is_offered(v, REPLIES[i].reply)) {
+			found = REPLIES[i].reply;
 		}
 	}
-	return REPLY_NO;
+	return found;
 }
 
 /* Fills the decision for an answer "once". The run uses exactly the bytes that were shown: they are
@@ -241,11 +254,11 @@ enum consent_answer consent_ask(const struct request *r, struct consent_decision
 		return ANSWER_NO;
 	}
 	if (d->found.state == CONSENT_CHANGED) {
-		consent_show_changes(&d->found.lock, &d->found.now, d->plan);
+		consent_show_changes(&d->found.lock, &d->found.now, d->plan, NULL);
 	}
 	for (;;) {
 		consent_show(v, TITLES[d->found.state]);
-		switch (ask_reply(v)) {
+		switch (ask_reply(v, QUESTION_RUN)) {
 		case REPLY_CHOOSE:
 			if (take_out_items(v) != 0) {
 				return ANSWER_NO;
@@ -259,4 +272,26 @@ enum consent_answer consent_ask(const struct request *r, struct consent_decision
 			return ANSWER_NO;
 		}
 	}
+}
+
+enum ask_answer consent_ask_remember(struct consent_view *v, const char *title)
+{
+	enum consent_reply reply = REPLY_CHOOSE;
+
+	if (!ask_terminal()) {
+		return ASKED_NOBODY;
+	}
+	while (reply == REPLY_CHOOSE) {
+		consent_show(v, title);
+		reply = ask_reply(v, QUESTION_REMEMBER);
+		if (reply == REPLY_CHOOSE && take_out_items(v) != 0) {
+			return ASKED_NO;
+		}
+	}
+	if (reply == REPLY_NO) {
+		return ASKED_NO;
+	}
+	return abilities_dangerous(&v->abilities) > 0
+	               ? ask_yes("the items marked with ! are dangerous. Grant them, too?")
+	               : ASKED_YES;
 }

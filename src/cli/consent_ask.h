@@ -8,6 +8,7 @@
 #ifndef CLI_CONSENT_ASK_H
 #define CLI_CONSENT_ASK_H
 
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/consent_show.h"
 #include "consent/decision.h"
@@ -24,5 +25,9 @@ bool consent_needed(const struct request *r, const struct ssb_plan *plan);
  * contains what was shown; if the answer is "always", the caller stores an approval of this. */
 enum consent_answer consent_ask(const struct request *r, struct consent_decision *d,
                                 struct consent_view *ret_view);
+
+/* Shows what the skill could do, and asks whether to remember that (skillsandbox allow). The owner
+ * can take items out. For dangerous items, the owner must type "yes". */
+enum ask_answer consent_ask_remember(struct consent_view *v, const char *title);
 
 #endif

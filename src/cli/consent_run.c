@@ -143,7 +143,7 @@ static void say_changes(const struct asking *a)
 {
 	auto_buf out;
 
-	consent_show_changes(&a->decision.found.lock, &a->decision.found.now, a->p->plan);
+	consent_show_changes(&a->decision.found.lock, &a->decision.found.now, a->p->plan, NULL);
 	buf_init(&out, SAY_MAX);
 	buf_adds(&out, "  to see more:    skillsandbox diff ");
 	say_word(&out, a->dir.path);

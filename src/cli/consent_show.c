@@ -44,12 +44,29 @@ void consent_view_read(struct consent_view *v, const char *dir)
 	v->pinned = lock_files_read(dir, &v->files, &v->no_pin) == 0;
 }
 
+/* Marks the abilities that the owner adds now. */
+static int mark_fresh(struct consent_view *v)
+{
+	for (size_t i = 0; v->fresh != NULL && i < v->fresh->n_allowed; i++) {
+		const struct given *g = &v->fresh->allowed[i];
+		auto_free char *item = given_item(g->option, g->value);
+		if (item == NULL) {
+			return -1;
+		}
+		for (size_t k = 0; k < v->abilities.n; k++) {
+			v->abilities.v[k].fresh |= strcmp(v->abilities.v[k].asked, item) == 0;
+		}
+	}
+	return 0;
+}
+
 int consent_view_make(struct consent_view *v, const struct ssb_plan *plan,
                       const struct ssb_options *options, const struct string_list *declined)
 {
 	assert(v->dir != NULL && v->plan == NULL && plan != NULL);
 	v->plan = plan;
-	return abilities_of(plan, &v->abilities) != 0 || take_out(v, &options->withhold) != 0
+	return abilities_of(plan, &v->abilities) != 0 || mark_fresh(v) != 0 ||
+	                       take_out(v, &options->withhold) != 0
 	               ? -1
 	               : take_out(v, declined);
 }
@@ -207,13 +224,22 @@ void consent_show(const struct consent_view *v, const char *title)
 }
 
 void consent_show_changes(const struct lock *before, const struct skill_files *now,
-                          const struct ssb_plan *plan)
+                          const struct ssb_plan *plan, const struct lock *fresh)
 {
 	AUTO(diff_done) struct diff d = { 0 };
 	auto_buf out = BUF(SAY_MAX);
 
 	if (diff_make(before, now, plan, &d) == 0) {
 		diff_text(&out, &d, say_coloured(STDERR_FILENO), MAX_SHOWN_FILES);
+		if (ARRAY_HAS(g, before->allowed, before->n_allowed,
+		              fresh == NULL || !given_has(fresh->allowed, fresh->n_allowed,
+		                                          g->option, g->value))) {
+			words_fold(&out, "",
+			           "The grants that you remembered for the skill (skillsandbox "
+			           "allow --list) do not hold any more. If you approve the "
+			           "skill again, they are offered to you again.",
+			           count_columns());
+		}
 		(void)say_out(STDERR_FILENO, &out);
 	}
 }

@@ -15,8 +15,9 @@ struct consent_view {
 	struct abilities abilities;  /* what the plan allows, without the items in `declined` */
 	struct string_list declined; /* begins with the items that were taken out earlier */
 	struct skill_files files;
-	bool pinned;             /* `files` is filled */
-	struct ssb_error no_pin; /* why `pinned` is false */
+	bool pinned;              /* `files` is filled */
+	const struct lock *fresh; /* its `allowed` is what the owner adds now; NULL: nothing */
+	struct ssb_error no_pin;  /* why `pinned` is false */
 };
 
 /* Must be called first. Reads the files in `dir` (real path, absolute, borrowed). They are not read
@@ -40,9 +41,11 @@ size_t consent_view_never(const struct consent_view *v); /* counts items that no
  * approved yet". */
 void consent_show(const struct consent_view *v, const char *title);
 void consent_show_abilities(const struct consent_view *v, bool numbered);
-/* Shows what changed since the approval `before`; `now` contains all files of the skill. */
+/* Shows what changed since the approval `before`, and says if remembered grants ended with it.
+ * `now` contains all files of the skill. `fresh` is what the owner adds now, which `before`
+ * contains, too; NULL: nothing. */
 void consent_show_changes(const struct lock *before, const struct skill_files *now,
-                          const struct ssb_plan *plan);
+                          const struct ssb_plan *plan, const struct lock *fresh);
 
 /* Writes the user's name and `through`, as in "root on terminal", to `out` and returns it. */
 const char *consent_by(const struct owner *o, const char *through, char *out, size_t size);

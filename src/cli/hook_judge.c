@@ -109,14 +109,14 @@ static const struct {
 
 /* What only the owner may decide, if our program is in the line; if any program may be ours,
  * because it is unknown or found elsewhere, with options that grant something. */
-#define OWNERS " (approve|setup|resume|prune|--revoke)[ ,]"
+#define OWNERS " (approve|allow|setup|resume|prune|--revoke)[ ,]"
 #define GRANTS                                                                                     \
 	" (run|serve|learn|init) (([^-;| ]|-[^- ;|]|--[^ ;|])[^ ]* )*(-[a-z]*[rw]|--(read|write|"  \
 	"net|env|policy|project|connect|sidecar|allow-private|unix-sockets|best-effort|"           \
 	"rootfs|image))"
 #define OURS OWNERS "| (run|serve|learn|init) | [^ ]*[$*?[]"
 #define ANY                                                                                        \
-	"[$*?[][^ ]*( (approve|setup|audit prune|session resume|approvals [^;|]*--revoke) "        \
+	"[$*?[][^ ]*( (approve|allow|setup|audit prune|session resume|approvals [^;|]*--revoke) "  \
 	"|" GRANTS                                                                                 \
 	")| ((PATH|ENV|BASH_ENV|LD_PRELOAD|LD_LIBRARY_PATH)([+]?=| )|hash -p).*(" OWNERS           \
 	"|" GRANTS ")"

@@ -38,6 +38,8 @@ const struct command COMMANDS[] = {
 	  ON_CHECK, true, false, cmd_check },
 	{ "approve", "DIR", "show what a skill could do, and approve it as it is", ON_APPROVE, true,
 	  true, cmd_approve },
+	{ "allow", "DIR | --last [DIR|RUN]", "remember grants for a skill, with its approval",
+	  ON_ALLOW, true, true, cmd_allow },
 	{ "diff", "DIR", "show what changed in a skill since it was approved", ON_DIFF, true, true,
 	  cmd_diff },
 	{ "approvals", "[DIR]", "list approvals, or remove one", ON_APPROVALS, true, false,

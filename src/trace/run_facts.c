@@ -31,7 +31,8 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
-static int read_first(struct run_facts *f, struct line *l, int fd, char home[PATH_MAX])
+/* Reads the line that begins a run. */
+static int read_run_line(struct line *l, int fd)
 {
 	AUTO(reader_done) struct reader in;
 	const char *line = NULL;
@@ -43,7 +44,13 @@ static int read_first(struct run_facts *f, struct line *l, int fd, char home[PAT
 	if (got == READER_LINE && reader_is_header(line, len)) {
 		got = reader_next(&in, &line, &len);
 	}
-	if (got != READER_LINE || line_parse(l, line, len, &why) != 0 || l->kind != EV_RUN) {
+	return got != READER_LINE || line_parse(l, line, len, &why) != 0 || l->kind != EV_RUN ? -1
+	                                                                                      : 0;
+}
+
+static int read_first(struct run_facts *f, struct line *l, int fd, char home[PATH_MAX])
+{
+	if (read_run_line(l, fd) != 0) {
 		return -1;
 	}
 	if (f->id[0] == '\0') {
@@ -58,18 +65,9 @@ static int read_first(struct run_facts *f, struct line *l, int fd, char home[PAT
 
 char *run_facts_skill_dir(int fd)
 {
-	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
-	const char *line = NULL;
-	const char *why = NULL;
-	size_t len = 0;
 
-	reader_init(&in, fd, 0);
-	enum reader_line got = reader_next(&in, &line, &len);
-	if (got == READER_LINE && reader_is_header(line, len)) {
-		got = reader_next(&in, &line, &len);
-	}
-	if (got != READER_LINE || line_parse(&l, line, len, &why) != 0 || l.kind != EV_RUN) {
+	if (read_run_line(&l, fd) != 0) {
 		return NULL;
 	}
 	const char *dir = json_string(json_member(&l.doc, line_get(&l, "plan"), "skill_dir"), NULL);

@@ -1,0 +1,25 @@
+/* remember.h - the grants that an owner adds to a skill's approval (skillsandbox allow), in the
+ * form in which an approval stores them.
+ *
+ * They are collected in the `allowed` of a lock that is otherwise empty. */
+#ifndef CLI_REMEMBER_H
+#define CLI_REMEMBER_H
+
+#include "base/buf.h"
+#include "consent/lock.h"
+#include "report/overview.h"
+
+/* Adds one grant to fresh->allowed. The value may come from a person or from a skill. Paths are
+ * resolved, and hosts get their usual form, so that equal grants have equal values. */
+int remember_add(const struct owner *o, const struct given *g, struct lock *fresh,
+                 struct ssb_error *err);
+/* Adds what a run was denied, as far as an approval can remember it, and writes a line about each
+ * other denial to `why` (may be NULL). Returns -1 without memory. */
+int remember_denied(const struct owner *o, const struct overview *v, const char *run_id,
+                    struct lock *fresh, struct buf *why);
+/* Removes from fresh->allowed what no approval can give to the skill in `dir`, and writes a line
+ * about each to `why` (may be NULL). `options` may be NULL. */
+int remember_judge(const struct owner *o, const struct ssb_options *options, const char *dir,
+                   struct lock *fresh, struct buf *why, struct ssb_error *err);
+
+#endif
