@@ -7,7 +7,7 @@ _skillsandbox()
 	prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 
-	local commands='run validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help'
+	local commands='run shell list validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help'
 	local grants='--read --write --project --project-read --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
@@ -101,6 +101,8 @@ _skillsandbox()
 		local words=--help
 		case $command in
 		run) words="$grants $files $output --trace-output --session --tty --no-tty --dry-run --prove --watch --otel" ;;
+		shell) words="$grants $files --verbose --quiet --help --trace-output --session --watch --otel" ;;
+		list) words='--json --help' ;;
 		inspect | prove) words="$grants $files $output" ;;
 		serve) words="$grants --skills --http --socket --session --session-policy --max-runs --all-runs --otel --help" ;;
 		validate) words=$output ;;
@@ -136,7 +138,7 @@ _skillsandbox()
 	fi
 
 	case $command in
-	run | lint | inspect | prove | init | shrink | learn | approve | allow | approvals | diff | serve)
+	run | shell | list | lint | inspect | prove | init | shrink | learn | approve | allow | approvals | diff | serve)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		compopt -o filenames
 		;;

@@ -1,15 +1,17 @@
 # fish completion for skillsandbox(1)
 
-set -l commands run validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help
+set -l commands run shell list validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help
 set -l audits list show verify export prune
 set -l sessions start list show check settle violation pause resume kill complete expire
-set -l plans 'run inspect prove serve'
-set -l grants 'run inspect prove serve setup'
+set -l plans 'run shell inspect prove serve'
+set -l grants 'run shell inspect prove serve setup'
 
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -f
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -s h -l help -d 'Show the commands'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a skill, or a bare command, in a sandbox'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a shell -d 'Open a shell in a sandbox'
+complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a list -d 'List the skills of this machine'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Check manifests; execute nothing'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a lint -d 'Look for what is risky in skills'
 complete -c skillsandbox -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Show what a skill asks for'
@@ -46,6 +48,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -l sidecar -d 'W
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s w -l write -d 'Put the new manifest in the place of the old'
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s o -l output -r -F -d 'Where to; - for standard output'
 complete -c skillsandbox -n '__fish_seen_subcommand_from learn' -s v -l verbose -d 'The output of every round'
+complete -c skillsandbox -n '__fish_seen_subcommand_from list; and not __fish_seen_subcommand_from audit session' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -f -a '(__fish_complete_directories)'
 complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l sarif -d 'SARIF 2.1.0, for code scanning'
 complete -c skillsandbox -n '__fish_seen_subcommand_from lint' -l json -d 'JSON for programs'
@@ -122,18 +125,18 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -l best-
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l unix-sockets -d 'Allow unix sockets even if a directory is writable'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l without -x -d 'Do not grant this request of the skill'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -l policy -r -F -d 'Policy file'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l rootfs -x -a '(__fish_complete_directories)' -d 'A root file system instead of the host'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove' -l image -x -a '(__fish_complete_directories)' -d 'Like --rootfs, but from an OCI image layout'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell inspect prove' -l rootfs -x -a '(__fish_complete_directories)' -d 'A root file system instead of the host'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell inspect prove' -l image -x -a '(__fish_complete_directories)' -d 'Like --rootfs, but from an OCI image layout'
 
-complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l trace-output -r -F -d 'Write the trace to a file'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell' -l trace-output -r -F -d 'Write the trace to a file'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l tty -d 'Give the skill its own terminal'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l no-tty -d 'Give the skill pipes'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l dry-run -d 'Print the plan and execute nothing'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l prove -d 'Attack the sandbox first'
 
-complete -c skillsandbox -n '__fish_seen_subcommand_from run' -x -l session -d 'Run as part of this session'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l watch -d 'Show what the skill does, as it happens'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run' -l otel -d 'Export the run as OpenTelemetry says'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell' -x -l session -d 'Run as part of this session'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell' -l watch -d 'Show what the skill does, as it happens'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell' -l otel -d 'Export the run as OpenTelemetry says'
 complete -c skillsandbox -n '__fish_seen_subcommand_from watch' -s a -l all -d 'All runs, also later ones'
 complete -c skillsandbox -n '__fish_seen_subcommand_from audit; and __fish_seen_subcommand_from list' -l skill -x -d 'Only this skill'
 complete -c skillsandbox -n '__fish_seen_subcommand_from audit; and __fish_seen_subcommand_from list' -l since -x -d 'Started after'
@@ -166,6 +169,6 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from session; and __fish_see
 complete -c skillsandbox -n '__fish_seen_subcommand_from session; and __fish_seen_subcommand_from kill' -l grace -x -d 'SIGTERM first, and so much time'
 complete -c skillsandbox -n "__fish_seen_subcommand_from session; and __fish_seen_subcommand_from $sessions" -l json -d 'JSON for programs'
 complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove validate shrink check doctor ps watch why list show verify prune' -l json -d 'JSON for programs'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove validate show; and not __fish_seen_subcommand_from session' -s v -l verbose -d 'Also warnings, notes and a summary'
-complete -c skillsandbox -n '__fish_seen_subcommand_from run inspect prove validate verify prune' -s q -l quiet -d 'No messages but errors'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell inspect prove validate show; and not __fish_seen_subcommand_from session' -s v -l verbose -d 'Also warnings, notes and a summary'
+complete -c skillsandbox -n '__fish_seen_subcommand_from run shell inspect prove validate verify prune' -s q -l quiet -d 'No messages but errors'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $commands" -s h -l help -d 'Explain the command'

@@ -181,14 +181,17 @@ enum command_bit {
 	ON_CHECK = INT64_C(1) << 33,
 	ON_LINT = INT64_C(1) << 34,
 	ON_DIFF = INT64_C(1) << 35,
-	ON_PLAN = ON_RUN | ON_INSPECT | ON_PROVE,
+	ON_SHELL = INT64_C(1) << 37,
+	ON_SKILLS = INT64_C(1) << 38,
+	ON_RUNS = ON_RUN | ON_SHELL, /* commands that run something now */
+	ON_PLAN = ON_RUNS | ON_INSPECT | ON_PROVE,
 	/* Commands with options that grant something; `setup` passes them on to the server. */
 	ON_OWNER = ON_PLAN | ON_SERVE | ON_SETUP,
 	ON_S_BECOME = ON_S_PAUSE | ON_S_RESUME | ON_S_KILL | ON_S_COMPLETE | ON_S_EXPIRE,
 	ON_SESSION = ON_S_START | ON_S_LIST | ON_S_SHOW | ON_S_CHECK | ON_S_SETTLE |
 	             ON_S_VIOLATION | ON_S_BECOME,
 	ON_ALLOW = INT64_C(1) << 36,
-	ON_ALL = (INT64_C(1) << 37) - 1,
+	ON_ALL = (INT64_C(1) << 39) - 1,
 };
 
 extern const struct command COMMANDS[];
@@ -217,6 +220,10 @@ int request_fail(const struct request *r, const struct ssb_error *err, int statu
 const char *request_session(const struct request *r);
 
 int cmd_run(struct request *r);
+/* Like cmd_run(). `fallback` is as for request_plan(). */
+int cmd_run_program(struct request *r, char *const fallback[]);
+int cmd_shell(struct request *r);
+int cmd_skills(struct request *r);
 int cmd_validate(struct request *r);
 int cmd_lint(struct request *r);
 int cmd_inspect(struct request *r);

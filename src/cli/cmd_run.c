@@ -393,13 +393,13 @@ static int start_run(struct request *r, const struct ssb_plan *plan)
 	return status;
 }
 
-int cmd_run(struct request *r)
+int cmd_run_program(struct request *r, char *const fallback[])
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
 	struct ssb_error no_script = { 0 };
 	int status = EXIT_FINE;
 
-	if (request_plan(r, NULL, &plan, &status) != 0) {
+	if (request_plan(r, fallback, &plan, &status) != 0) {
 		return status;
 	}
 	if (request_has(r, FLAG_DRY_RUN)) {
@@ -429,4 +429,9 @@ int cmd_run(struct request *r)
 		return request_fail(r, &err, EXIT_SANDBOX);
 	}
 	return start_run(r, plan);
+}
+
+int cmd_run(struct request *r)
+{
+	return cmd_run_program(r, NULL);
 }

@@ -222,7 +222,7 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	if (skill_dir_open(r->operands.v[0], &a.dir, err) != 0) {
 		return -1;
 	}
-	const bool runs = r->command->bit == ON_RUN && !request_has(r, FLAG_DRY_RUN);
+	const bool runs = (r->command->bit & ON_RUNS) != 0 && !request_has(r, FLAG_DRY_RUN);
 	a.decision = (struct consent_decision){ .owner = a.owner, .dir = a.dir.path, .dry = !runs };
 	if (consent_decide(&a.decision, &STEPS, &a, err) != 0) {
 		say_stopped(&a);

@@ -18,6 +18,10 @@
 const struct command COMMANDS[] = {
 	{ "run", "DIR [ARG...] | -- CMD [ARG...]", "run a skill, or a bare command, in a sandbox",
 	  ON_RUN, false, true, cmd_run },
+	{ "shell", "[DIR]", "open a shell in the sandbox of a skill, or in a bare one", ON_SHELL,
+	  true, true, cmd_shell },
+	{ "list", "[DIR...]", "list the skills of this machine, and what you approved", ON_SKILLS,
+	  true, false, cmd_skills },
 	{ "validate", "DIR|FILE...", "check manifests; execute nothing", ON_VALIDATE, true, false,
 	  cmd_validate },
 	{ "lint", "DIR...", "look for what is risky in skills, and grade them", ON_LINT, true,

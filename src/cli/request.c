@@ -208,7 +208,7 @@ static int take_image(struct request *r, struct ssb_error *err)
  */
 static bool is_interactive(const struct request *r)
 {
-	return (r->command->bit & (ON_RUN | ON_INSPECT)) != 0 && r->options->tty != TTY_NO &&
+	return (r->command->bit & (ON_RUNS | ON_INSPECT)) != 0 && r->options->tty != TTY_NO &&
 	       isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 

@@ -98,6 +98,11 @@ void setup_client_names(struct buf *out)
 	}
 }
 
+const struct setup_client *setup_client_at(size_t i)
+{
+	return i < ARRAY_LEN(CLIENTS) ? &CLIENTS[i] : NULL;
+}
+
 bool setup_client_has(const struct setup_client *c, enum setup_step step)
 {
 	return c->commands[step][0] != NULL;

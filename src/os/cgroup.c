@@ -191,7 +191,7 @@ int cgroup_oom_eventfd(const struct cgroup *cg)
 /* Returns the directory with the files of the freezer, or NULL. */
 static const struct node *freezer_node(const struct cgroup *cg)
 {
-	if (cg == NULL || !cg->governed || cg->n == 0) {
+	if (cg == NULL || (!cg->governed && !cg->v2) || cg->n == 0) {
 		return NULL;
 	}
 	return cg->v2 ? &cg->nodes[0] : cgroup_node(cg, CGROUP_FREEZER);

@@ -59,7 +59,7 @@ int cgroup_oom_eventfd(const struct cgroup *cg);
  * Returns false if it is not known. */
 bool cgroup_cpu_us(const struct cgroup *cg, uint64_t *ret_us);
 
-/* cgroup_freezes() returns true if the group can be frozen, which is possible only with
+/* cgroup_freezes() returns true if the group can be frozen; in v1 this is possible only with
  * cgroup_limits.governed. cgroup_freeze() stops or resumes all processes in the group; it returns
  * 0, or -1 with errno. Stopping takes a moment: cgroup_is_frozen() returns true when all of them
  * have stopped. */

@@ -46,6 +46,9 @@ struct ssb_options {
 	/* the image's work directory, for a bare command whose current directory is not granted; or
 	 * NULL */
 	char *workdir;
+	/* a program and its arguments that run instead of the skill's entry point; borrowed, as are
+	 * the words; NULL: none */
+	char *const *shell;
 	enum tty_mode tty;
 	int audit; /* enum audit_level; -1 until given */
 	/* Items of plan->requested that the owner declined with --without. */

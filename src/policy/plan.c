@@ -364,7 +364,8 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 	}
 	settings_build(b);
 	withhold_finish(b);
-	if (b->manifest == NULL || b->plan->by_script || skill_format_derived(b->plan->format)) {
+	if (b->manifest == NULL || b->plan->by_script || b->opt->shell != NULL ||
+	    skill_format_derived(b->plan->format)) {
 		b->plan->workdir = shown_cwd(b->plan);
 		b->plan->elsewhere = b->plan->workdir == NULL;
 	}
@@ -476,8 +477,11 @@ static void set_scripts(struct build *b, const struct skill_found *found)
 
 static void set_entry(struct build *b, const struct skill_found *found)
 {
-	for (size_t i = 0; i < found->argv.n; i++) {
+	for (size_t i = 0; b->opt->shell == NULL && i < found->argv.n; i++) {
 		build_add(b, &b->plan->argv, found->argv.v[i], MAX_ARGS);
+	}
+	for (size_t i = 0; b->opt->shell != NULL && b->opt->shell[i] != NULL; i++) {
+		build_add(b, &b->plan->argv, b->opt->shell[i], MAX_ARGS);
 	}
 	set_scripts(b, found);
 }

@@ -1,8 +1,7 @@
 /* govern.c - pauses, resumes and ends a run as its governor asks.
  *
- * Nothing here waits for the governor while the run is active. The processes are stopped by the
- * freezer of the control group or, without one, by init (still.h). Init sends SIGTERM; the
- * supervisor sends SIGKILL. */
+ * Nothing here waits for the governor while the run is active. pause.h stops the processes. Init
+ * sends SIGTERM; the supervisor sends SIGKILL. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include "os/clone.h"
 #include "sandbox/govern_priv.h"
 
-#define LOOK_MS    2        /* time between two checks whether the group is frozen */
 #define DELIVER_MS 2000     /* how long a killed run may deliver its output */
 #define LAST_MS    2000     /* how long sending the last messages may take in all */
 #define MAX_GRACE  86400000 /* one day */
@@ -45,67 +43,24 @@ void governed_free(struct governed *g)
 
 /* ---- pause ----------------------------------------------------------------- */
 
-bool governed_stopped(const struct run *r)
+void governed_paused(struct run *r)
 {
-	return r->govern != NULL && r->govern->motion != GOES;
-}
+	struct governed *g = r->govern;
 
-static void mark_paused(struct governed *g)
-{
-	g->motion = STANDS;
-	g->look_at = 0;
-	g->owes_stands = true;
-	g->owes_goes = false;
+	if (g != NULL && (r->pause.reasons & PAUSE_BY_GOVERNOR) != 0) {
+		g->owes_stands = true;
+		g->owes_goes = false;
+	}
 }
 
 static void pause_run(struct run *r)
 {
-	struct governed *g = r->govern;
-	struct msg m = { .kind = MSG_PAUSE };
-	uint64_t now = clock_ms();
-
-	if (!r->started || g->killed) {
-		g->wanted = !g->killed;
+	if (r->govern->killed) {
 		return;
 	}
-	if (g->motion != GOES) {
-		g->owes_stands = g->motion == STANDS;
-		return;
-	}
-	g->since_us = clock_us();
-	g->motion = STOPS;
-	g->time_left = r->deadline > now ? r->deadline - now : 1;
-	r->deadline = 0;
-	if (r->ended || r->dead) {
-		mark_paused(g); /* every process has ended already */
-		return;
-	}
-	g->by_group = cgroup_freezes(r->cgroup) && cgroup_freeze(r->cgroup, true) == 0;
-	g->look_at = g->by_group ? now + LOOK_MS : 0;
-	m.pause.number = ++g->number;
-	m.pause.by_signals = !g->by_group;
-	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
-}
-
-/* Ends a pause: lets first the clock of the time limit run again, then the processes. */
-static void set_going(struct run *r)
-{
-	struct governed *g = r->govern;
-	struct msg m = { .kind = MSG_RESUME };
-
-	if (g->motion == GOES) {
-		return;
-	}
-	g->paused_us += clock_us() - g->since_us;
-	g->motion = GOES;
-	g->look_at = 0;
-	r->deadline = clock_ms() + g->time_left;
-	if (!r->ended && !r->dead) {
-		(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
-	}
-	if (g->by_group) {
-		(void)cgroup_freeze(r->cgroup, false);
-		g->by_group = false;
+	pause_begin(r, PAUSE_BY_GOVERNOR);
+	if (r->pause.motion == STANDS) {
+		governed_paused(r);
 	}
 }
 
@@ -113,19 +68,9 @@ static void resume_run(struct run *r)
 {
 	struct governed *g = r->govern;
 
-	g->wanted = false;
-	set_going(r);
+	pause_end(r, PAUSE_BY_GOVERNOR);
 	g->owes_goes = true;
 	g->owes_stands = false;
-}
-
-void governed_stands(struct run *r, uint32_t number)
-{
-	struct governed *g = r->govern;
-
-	if (g != NULL && g->motion == STOPS && !g->by_group && number == g->number) {
-		mark_paused(g);
-	}
 }
 
 /* ---- end -------------------------------------------------------------------- */
@@ -133,15 +78,6 @@ void governed_stands(struct run *r, uint32_t number)
 const char *governed_killed(const struct run *r)
 {
 	return r->govern != NULL && r->govern->killed ? r->govern->reason : NULL;
-}
-
-void governed_let_die(struct run *r)
-{
-	struct governed *g = r->govern;
-
-	if (g != NULL && g->motion != GOES && g->by_group) {
-		cgroup_end_frozen(r->cgroup);
-	}
 }
 
 /* Kills the run at once. After that, the run only delivers its output, for at most DELIVER_MS. */
@@ -167,7 +103,7 @@ static void ask_to_end(struct run *r)
 
 	egress_stop(&r->egress, r->trace);
 	(void)msg_fds_send(r->ctl, &m, sizeof(m), NULL);
-	set_going(r);
+	pause_end_all(r);
 }
 
 static void kill_run(struct run *r, uint64_t grace_ms, const char *reason)
@@ -259,8 +195,7 @@ bool governed_full(const struct governed *g)
 
 uint64_t governed_due(const struct governed *g)
 {
-	const uint64_t times[] = { g == NULL ? 0 : g->used_at, g == NULL ? 0 : g->look_at,
-		                   g == NULL ? 0 : g->kill_at };
+	const uint64_t times[] = { g == NULL ? 0 : g->used_at, g == NULL ? 0 : g->kill_at };
 	uint64_t due = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
@@ -276,14 +211,6 @@ void governed_tick(struct run *r)
 
 	if (g == NULL) {
 		return;
-	}
-	if (g->look_at != 0 && now >= g->look_at) {
-		g->look_at = now + LOOK_MS;
-		if (r->ended || r->dead || cgroup_is_frozen(r->cgroup)) {
-			mark_paused(g);
-		} else {
-			observer_release(r->observer);
-		}
 	}
 	if (g->kill_at != 0 && now >= g->kill_at) {
 		kill_now(r);
@@ -319,14 +246,6 @@ void governed_placed(struct run *r)
 	m.placed.init = r->pid;
 	m.placed.init_start = meter_started(r->pid);
 	(void)govern_say(g, &m);
-}
-
-void governed_started(struct run *r)
-{
-	if (r->govern != NULL && r->govern->wanted) {
-		r->govern->wanted = false;
-		pause_run(r);
-	}
 }
 
 void governed_last_look(struct run *r)

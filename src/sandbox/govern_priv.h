@@ -11,8 +11,6 @@
 #include "sandbox/governed.h"
 #include "sandbox/meter.h"
 
-enum motion { GOES, STOPS, STANDS };
-
 struct used {
 	uint64_t cpu_ms, wall_ms, bytes_out, bytes_in;
 };
@@ -26,16 +24,7 @@ struct governed {
 	/* when to measure the use of CPU time and bytes again; 0: the sandbox does not exist yet */
 	uint64_t used_at;
 	uint64_t start_us; /* time of the skill's start */
-	uint64_t paused_us;
 	bool owes_stands, owes_goes;
-
-	enum motion motion;
-	bool wanted; /* a pause was requested before there was anything to pause */
-	bool by_group;
-	uint32_t number; /* number of the current pause; the first has 1 */
-	uint64_t since_us;
-	uint64_t look_at;
-	uint64_t time_left; /* how many ms were left until r->deadline when the pause began */
 
 	bool killed;
 	uint64_t kill_at;

@@ -73,18 +73,20 @@ static bool tell_motion(struct governed *g)
 	return true;
 }
 
-static uint64_t wall_ms(const struct governed *g)
+static uint64_t wall_ms(const struct run *r)
 {
-	uint64_t until = g->motion == GOES ? clock_us() : g->since_us;
+	const struct pause *p = &r->pause;
+	uint64_t until = p->motion == GOES ? clock_us() : p->since_us;
+	uint64_t start = r->govern->start_us;
 
-	return g->start_us == 0 ? 0 : (until - g->start_us - g->paused_us) / 1000;
+	return start == 0 ? 0 : (until - start - p->paused_us) / 1000;
 }
 
 bool govern_tell_used(struct run *r)
 {
 	struct governed *g = r->govern;
 	struct govern_msg m = { .kind = GOVERN_USED };
-	struct used now = { .cpu_ms = g->meter.us / 1000, .wall_ms = wall_ms(g) };
+	struct used now = { .cpu_ms = g->meter.us / 1000, .wall_ms = wall_ms(r) };
 
 	egress_bytes(&r->egress, &now.bytes_out, &now.bytes_in);
 	if (memcmp(&now, &g->told, sizeof(now)) == 0) {
@@ -108,7 +110,7 @@ void govern_look_and_tell(struct run *r)
 	struct governed *g = r->govern;
 	uint64_t start = clock_ms();
 
-	if (g->motion != STANDS && !r->dead) {
+	if (r->pause.motion != STANDS && !r->dead) {
 		meter_look(&g->meter, r->pid, r->cgroup);
 	}
 	(void)govern_tell_used(r);

@@ -28,22 +28,17 @@ void governed_hear(struct run *r);
  * due. */
 void governed_tick(struct run *r);
 
-/* The next five functions must be called when the run reaches a state. In their order: the trace is
- * open; the sandbox exists; the skill starts; init reports that every process has stopped in the
- * pause `number`; init reports that a process does not stop. */
+/* The next four functions must be called when the run reaches a state: the trace is open; the
+ * sandbox exists; every process has stopped in a pause; init reports that a process does not
+ * stop. */
 void governed_traced(struct run *r);
 void governed_placed(struct run *r);
-void governed_started(struct run *r);
-void governed_stands(struct run *r, uint32_t number);
+void governed_paused(struct run *r);
 void governed_restless(struct run *r);
 
-bool governed_stopped(const struct run *r); /* paused, or about to be */
 /* Returns the reason (borrowed) if the governor ended the run, else NULL. */
 const char *governed_killed(const struct run *r);
 
-/* Call it after all processes got SIGKILL: thaws frozen processes, which could not die
- * otherwise. */
-void governed_let_die(struct run *r);
 /* Call it before init is reaped: measures the CPU time of all processes for the last time. */
 void governed_last_look(struct run *r);
 /* Sends the waiting messages and GOVERN_ENDED with res->exit_status and `end` (enum ssb_end; -1:

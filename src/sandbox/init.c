@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -85,14 +86,10 @@ static int init_keep_fds(int *fds[], int n)
 int init_confine(struct stage *s, struct ssb_error *err)
 {
 	sigset_t chld;
-	/* Only a pid namespace limits /proc to the sandbox: the watchdog would count the whole
-	 * host. */
-	bool look = s->config->namespaces || s->config->governed;
-	int proc_fd = look ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (look && proc_fd < 0) {
-		return ssb_fail(err, SSB_E_LAYER, errno, "limits",
-		                "the watchdog cannot open /proc");
+	if (proc_fd < 0) {
+		return ssb_fail(err, SSB_E_LAYER, errno, "limits", "init cannot open /proc");
 	}
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -114,15 +111,17 @@ int init_confine(struct stage *s, struct ssb_error *err)
 
 int init_end_watch(struct stage *s)
 {
-	if (!s->config->governed) {
-		own_close(&init.dog.proc_fd);
-	}
 	return s->config->namespaces ? caps_set(0) : 0;
 }
 
 void init_keep_thaw(int fd)
 {
 	init.thaw_fd = fd;
+}
+
+void init_know_anchors(const pid_t pids[2])
+{
+	memcpy(init.dog.anchors, pids, sizeof(init.dog.anchors));
 }
 
 /* Ends all other processes of the sandbox. With a pid namespace, the exit of PID 1 does that;
@@ -172,14 +171,25 @@ static _Noreturn void init_end(const struct stage *s, int wstatus, enum end_caus
 }
 
 /* Reaps the processes that have ended. If the skill's first process is one of them, ends the run
- * and does not return. */
+ * and does not return. If that process has stopped itself on a terminal, as after Ctrl-Z, tells the
+ * supervisor. A pause stops it, too: a stop is not asked for until the pause is over. */
 static void init_reap(const struct stage *s, pid_t skill)
 {
+	const struct msg stopped = { .kind = MSG_STOPPED };
+	int stops = s->config->pty && !init.paused ? WUNTRACED : 0;
 	int wstatus;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0) {
-		if (pid == skill && (WIFEXITED(wstatus) || WIFSIGNALED(wstatus))) {
+	while ((pid = waitpid(-1, &wstatus, WNOHANG | stops)) > 0) {
+		for (size_t i = 0; i < ARRAY_LEN(init.dog.anchors) && !WIFSTOPPED(wstatus); i++) {
+			if (pid == init.dog.anchors[i]) {
+				init.dog.anchors[i] =
+				        0; /* a process of the skill may get this pid */
+			}
+		}
+		if (pid == skill && WIFSTOPPED(wstatus)) {
+			(void)!write(s->ctl, &stopped, sizeof(stopped));
+		} else if (pid == skill && (WIFEXITED(wstatus) || WIFSIGNALED(wstatus))) {
 			init_end(s, wstatus, CAUSE_EXIT, 0);
 		}
 	}
@@ -253,6 +263,10 @@ static void init_hear(const struct stage *s, pid_t skill)
 	switch (m.kind) {
 	case MSG_SIGNAL:
 		(void)kill(-skill, m.signal);
+		if (m.signal == SIGCONT) {
+			m.kind = MSG_CONTINUED;
+			(void)!write(s->ctl, &m, sizeof(m));
+		}
 		break;
 	case MSG_TERM:
 		still_signal(&init.dog, s->config->namespaces, SIGTERM);
@@ -262,6 +276,7 @@ static void init_hear(const struct stage *s, pid_t skill)
 		break;
 	case MSG_RESUME:
 		init_resume(s);
+		init_reap(s, skill); /* it may have stopped itself during the pause */
 		break;
 	default:
 		break;

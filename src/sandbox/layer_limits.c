@@ -38,13 +38,13 @@ int layer_limit_core(struct stage *s, struct ssb_error *err)
 
 /* Returns the value of RLIMIT_NPROC. It is one higher than the plan's, because init counts, too.
  * With a cgroup it is two higher: the cgroup must refuse first, because only it counts its
- * refusals. Without namespaces it is the plan's value, and the kernel counts all processes of the
- * user. */
+ * refusals. The anchors count, too. Without namespaces it is the plan's value, and the kernel
+ * counts all processes of the user. */
 static uint64_t process_count(const struct stage *s)
 {
 	uint64_t beside = !s->config->namespaces ? 0 : s->watchdog ? 1 : 2;
 
-	return s->config->plan->res.max_processes + beside;
+	return s->config->plan->res.max_processes + beside + (s->config->pty ? 2 : 0);
 }
 
 int layer_limits(struct stage *s, struct ssb_error *err)

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,32 +24,6 @@
 
 /* How long init may take to exit after it has reported the end. */
 #define LAST_BREATH_MS 2000
-
-/* The caller's terminal, in raw mode during the run so that all bytes pass unchanged. It is
- * restored at the end. */
-struct raw_terminal {
-	int fd; /* -1: the terminal was not changed */
-	struct termios before;
-};
-
-static void terminal_raw(struct raw_terminal *t, int fd)
-{
-	t->fd = -1;
-	if (tcgetattr(fd, &t->before) == 0) {
-		struct termios raw = t->before;
-		cfmakeraw(&raw);
-		if (tcsetattr(fd, TCSADRAIN, &raw) == 0) {
-			t->fd = fd;
-		}
-	}
-}
-
-static void terminal_restore(struct raw_terminal *t)
-{
-	if (t->fd >= 0) {
-		(void)tcsetattr(t->fd, TCSADRAIN, &t->before);
-	}
-}
 
 static void fill_end(const struct run *r, struct ssb_result *res)
 {
@@ -162,7 +135,7 @@ struct held_signals {
 
 static int hold_signals(struct held_signals *h, struct ssb_error *err)
 {
-	static const int OURS[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
+	static const int OURS[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
 	sigset_t ours;
 
 	sigemptyset(&ours);
@@ -261,7 +234,6 @@ static void end_watchers(struct run *r, bool kill)
 
 static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, struct ssb_error *err)
 {
-	struct raw_terminal terminal = { .fd = -1 };
 	auto_free struct pump *pumps = malloc(3 * sizeof(*pumps));
 
 	r->start_us = clock_us();
@@ -276,11 +248,9 @@ static int run_supervised(struct run *r, int sig_fd, struct ssb_result *res, str
 		return -1;
 	}
 	set_pumps(r, pumps);
-	if (r->config.pty) {
-		terminal_raw(&terminal, r->request->stdio[0]);
-	}
+	suspend_init(r);
 	failed = run_watch(r, pumps, sig_fd, err);
-	terminal_restore(&terminal);
+	suspend_done(r);
 	for (int i = 0; i < 3; i++) {
 		pump_done(&pumps[i]);
 	}

@@ -72,7 +72,7 @@ void run_kill(struct run *r)
 		 * socket makes init do it. */
 		(void)shutdown(r->ctl, SHUT_WR);
 	}
-	governed_let_die(r);
+	pause_let_die(r);
 }
 
 static void wait_for_end(const struct run *r, int more)

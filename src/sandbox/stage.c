@@ -94,6 +94,7 @@ static const struct stage_step STEPS[] = {
 	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_close_others },
 	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, layer_limit_core },
 	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, skill_find_program },
+	{ CONFINE, BY_SKILL, NO_LAYER, ALWAYS, anchor_start }, /* the filter may forbid clone */
 	{ CONFINE, BY_SKILL, LAYER_SECCOMP, ALWAYS, layer_seccomp },
 
 	{ START, BY_INIT, NO_LAYER, ALWAYS, init_start_skill },
@@ -284,7 +285,14 @@ static int init_start_skill(struct stage *s, struct ssb_error *err)
 {
 	struct start_order start = { 0 };
 	struct msg_fds cgroup;
+	pid_t anchors[2];
 
+	if (s->config->pty) {
+		if (read(s->meet, anchors, sizeof(anchors)) != (ssize_t)sizeof(anchors)) {
+			_exit(125); /* the skill's process has reported the reason */
+		}
+		init_know_anchors(anchors);
+	}
 	struct msg go = stage_wait(s, MSG_GO, &cgroup);
 	/* The watchdog needs a pid namespace: without one it would count every process of the
 	 * host. */

@@ -64,7 +64,7 @@ struct stage_config {
 	uid_t outer_uid; /* the caller's uid in the parent user namespace */
 	gid_t outer_gid;
 	bool observe;      /* the skill's calls are reported to the supervisor's observer */
-	bool governed;     /* the supervisor may ask init to stop every process */
+	bool governed;     /* a governor ends and meters the run */
 	bool unix_sockets; /* the plan allows unix sockets; a layer may still withdraw them */
 	/* Without namespaces (fallback.h), these replace the plan's own values: */
 	char private_dir[32];
@@ -118,6 +118,8 @@ enum msg_kind {
 	MSG_STARTED,   /* the layer reports; execve is next */
 	MSG_ENDED,     /* how the skill's first process ended */
 	MSG_STANDS,    /* the answer to MSG_PAUSE: every process has stopped */
+	MSG_STOPPED,   /* the skill's first process has stopped itself, as after Ctrl-Z */
+	MSG_CONTINUED, /* the answer to MSG_SIGNAL with SIGCONT */
 	/* Messages from the supervisor to the child: */
 	MSG_MAPPED, /* id maps are written */
 	MSG_GO,     /* the run record is on disk: the skill may start. With the fds by which the
@@ -243,6 +245,7 @@ int skill_enter_workdir(struct stage *s, struct ssb_error *err);
 int skill_try_walls(struct stage *s, struct ssb_error *err);
 int skill_close_others(struct stage *s, struct ssb_error *err);
 int skill_find_program(struct stage *s, struct ssb_error *err);
+int anchor_start(struct stage *s, struct ssb_error *err);
 int skill_wait_start(struct stage *s, struct ssb_error *err);
 int skill_try_filter(struct stage *s, struct ssb_error *err);
 int skill_report(struct stage *s, struct ssb_error *err);
@@ -253,7 +256,8 @@ _Noreturn void skill_main(struct stage *s);
 /* Call it if the watchdog is not used: init closes the fds that only the watchdog needs and gives
  * up the capability to read the memory use of other processes. */
 int init_end_watch(struct stage *s);
-void init_keep_thaw(int fd); /* takes fd, with which init thaws processes */
+void init_keep_thaw(int fd);                 /* takes fd, with which init thaws processes */
+void init_know_anchors(const pid_t pids[2]); /* see anchor.c */
 /* The loop of PID 1 while the skill runs: reaps processes, forwards signals, watches memory and
  * reports to the supervisor. Never returns. */
 _Noreturn void init_main(struct stage *s, pid_t skill);

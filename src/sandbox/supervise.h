@@ -6,10 +6,12 @@
 #include "trace/trace.h"
 #include "egress/egress.h"
 #include "os/cgroup.h"
+#include "sandbox/pause.h"
 #include "sandbox/relay.h"
 #include "sandbox/repo_links.h"
 #include "sandbox/sources.h"
 #include "sandbox/stage.h"
+#include "sandbox/suspend.h"
 
 struct governed;
 
@@ -29,6 +31,8 @@ struct run {
 	struct egress egress;
 	struct observer *observer; /* NULL: nothing is observed */
 	struct governed *govern;   /* borrowed; NULL: no session governs the run (governed.h) */
+	struct pause pause;
+	struct suspend suspend;
 	int payload_spare;       /* a copy of config.payload_fd for the second attempt; -1: none */
 	bool without_namespaces; /* the namespaces failed, and the owner accepts a run without
 	                            them */

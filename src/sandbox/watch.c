@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,15 +40,6 @@ enum {
 	AT_PUMPS = AT_LOOKUP + 2,
 	AT_COUNT = AT_PUMPS + 3
 };
-
-/* Gives the skill's terminal the size of the caller's window. */
-static void copy_window(const struct run *r, int terminal)
-{
-	struct winsize size;
-	if (r->master >= 0 && ioctl(terminal, TIOCGWINSZ, &size) == 0) {
-		(void)ioctl(r->master, TIOCSWINSZ, &size);
-	}
-}
 
 static bool weighs_by_nice(const struct run *r)
 {
@@ -229,7 +219,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	case MSG_PTY:
 		r->master = fds.n == 1 ? steal_fd(&fds.v[0]) : -1;
 		(void)fcntl(r->master, F_SETFL, O_RDWR | O_NONBLOCK);
-		copy_window(r, pumps[0].from);
+		suspend_copy_window(r, false);
 		pumps[0].to = r->master;
 		pumps[1].from = r->master;
 		break;
@@ -246,7 +236,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 			trace_layers(r->trace, r->reports);
 		}
 		r->share_at = weighs_by_nice(r) ? clock_ms() + SHARE_RETRY_MS : 0;
-		governed_started(r);
+		pause_started(r);
 		break;
 	case MSG_ENDED:
 		r->ended = true;
@@ -262,12 +252,23 @@ static void hear_child(struct run *r, struct pump pumps[3])
 			        "be ended and are still running");
 			r->gave_up = true; /* these processes may keep the output open */
 		}
+		if (r->cause == CAUSE_RESTLESS && r->govern == NULL) {
+			ssb_fail(&r->failure, SSB_E_LAYER, 0, "pause",
+			         "a process kept running while the run was stopped, so the run "
+			         "was ended");
+		}
 		if (r->cause == CAUSE_RESTLESS) {
 			governed_restless(r);
 		}
 		break;
 	case MSG_STANDS:
-		governed_stands(r, m.pause.number);
+		pause_stands(r, m.pause.number);
+		break;
+	case MSG_STOPPED:
+		suspend_ask(r, true);
+		break;
+	case MSG_CONTINUED:
+		r->suspend.waking = false;
 		break;
 	default:
 		break;
@@ -275,7 +276,7 @@ static void hear_child(struct run *r, struct pump pumps[3])
 	msg_fds_close(&fds);
 }
 
-static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uint64_t *kill_at)
+static void hear_signal(struct run *r, int sig_fd, uint64_t *kill_at)
 {
 	struct signalfd_siginfo info;
 
@@ -284,7 +285,11 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	}
 	int sig = (int)info.ssi_signo;
 	if (sig == SIGWINCH) {
-		copy_window(r, input->from);
+		suspend_copy_window(r, false);
+		return;
+	}
+	if (sig == SIGTSTP) {
+		suspend_ask(r, false);
 		return;
 	}
 	if (r->ended || r->dead) {
@@ -299,7 +304,8 @@ static void hear_signal(struct run *r, int sig_fd, const struct pump *input, uin
 	r->canceled = sig;
 	*kill_at = clock_ms() + GRACE_MS;
 	/* A paused skill cannot react to the signal, and must not be resumed for it. */
-	if (!r->started || governed_stopped(r) || msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0) {
+	if (!r->started || r->pause.motion != GOES ||
+	    msg_fds_send(r->ctl, &m, sizeof(m), NULL) != 0) {
 		run_kill(r);
 	}
 }
@@ -388,8 +394,10 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 	for (int i = 0; i < 3; i++) {
 		p[AT_PUMPS + i] = pump_wants(&pumps[i]);
 	}
-	if (r->config.pty && r->master < 0) {
-		p[AT_PUMPS].fd = -1; /* do not read typed input before the terminal exists */
+	/* Do not read typed input before the skill's terminal exists, or in the background. SIGCONT
+	 * would cancel the stop by a Ctrl-Z that comes before it. */
+	if ((r->config.pty && r->master < 0) || r->suspend.background || r->suspend.waking) {
+		p[AT_PUMPS].fd = -1;
 	}
 	uint64_t due =
 	        next_due(next_due(kill_at, r->deadline), r->ended || r->dead ? 0 : r->share_at);
@@ -398,6 +406,7 @@ static void wait_for_news(struct run *r, struct pump pumps[3], uint64_t kill_at,
 		due = next_due(next_due(due, trace_due(r->trace)), r->digest_at);
 	}
 	due = next_due(next_due(due, observer_due(r->observer)), governed_due(r->govern));
+	due = next_due(next_due(due, pause_due(r)), suspend_due(r));
 	(void)poll(p, AT_COUNT, poll_ms(due));
 }
 
@@ -475,7 +484,7 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 		note_exec(r);
 	}
 	if (p[AT_SIG].revents != 0) {
-		hear_signal(r, sig_fd, &pumps[0], kill_at);
+		hear_signal(r, sig_fd, kill_at);
 	}
 	if (p[AT_OOM].revents != 0) {
 		own_close(&r->oom);
@@ -495,7 +504,9 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 		lose_maker(r);
 	}
 	keep_record(r);
+	pause_tick(r);
 	governed_tick(r);
+	suspend_turn(r, &pumps[1]);
 }
 
 int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err)

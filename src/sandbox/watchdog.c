@@ -94,6 +94,11 @@ static int each_line(struct watchdog *w, int fd, const struct budget *budget, li
 	return n < 0 ? -1 : 0;
 }
 
+static bool is_ours(const struct watchdog *w, pid_t pid)
+{
+	return pid == w->self || pid == w->anchors[0] || pid == w->anchors[1];
+}
+
 /* Visits every process of the sandbox except init itself. */
 static int each_process(struct watchdog *w, watchdog_visit *visit, void *arg)
 {
@@ -195,7 +200,7 @@ static bool visit_task(struct watchdog *w, int dir_fd, int pid, void *arg)
 	char text[WATCHDOG_STATUS_BYTES];
 
 	(void)dir_fd;
-	if (pid != w->self) {
+	if (!is_ours(w, pid)) {
 		*tasks += 1 + (watchdog_status(w, pid, text) ? threads_beside(text) : 0);
 	}
 	return true;
@@ -216,7 +221,7 @@ static bool visit_bound(struct watchdog *w, int dir_fd, int pid, void *arg)
 	struct holder h = { .task = pid };
 
 	(void)dir_fd;
-	if (pid == w->self) {
+	if (is_ours(w, pid)) {
 		return true;
 	}
 	sum->tasks++;
@@ -339,7 +344,7 @@ static bool visit_resident(struct watchdog *w, int dir_fd, int pid, void *arg)
 	struct holder h;
 
 	(void)dir_fd;
-	if (pid == w->self || !find_holder(w, pid, &h) || !watchdog_status(w, h.task, text)) {
+	if (is_ours(w, pid) || !find_holder(w, pid, &h) || !watchdog_status(w, h.task, text)) {
 		return true;
 	}
 	struct watchdog_mm mm = { .task = h.task, .size = h.size };
@@ -493,7 +498,7 @@ static bool visit_overlap(struct watchdog *w, int dir_fd, int pid, void *arg)
 	struct holder h;
 
 	(void)dir_fd;
-	if (pid == w->self || !find_holder(w, pid, &h)) {
+	if (is_ours(w, pid) || !find_holder(w, pid, &h)) {
 		return true;
 	}
 	auto_fd fd = watchdog_open(w, h.task, "smaps", 0);

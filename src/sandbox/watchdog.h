@@ -63,6 +63,9 @@ struct watchdog {
 	int proc_fd;    /* borrowed */
 	int scratch_fd; /* borrowed, -1: none */
 	pid_t self;
+	/* processes of our own, which do not count; 0: none. Set it to 0 before the pid can be
+	 * reused. They cannot be examined either. */
+	pid_t anchors[2];
 	uint64_t page;
 	uint64_t scratch_dev; /* 0: none */
 	uint64_t shm_dev;     /* the device of memfds and SysV segments; 0: unknown */

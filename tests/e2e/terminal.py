@@ -9,22 +9,32 @@ import struct
 import termios
 import time
 
-CTRL_C, CTRL_D = b"\x03", b"\x04"
+CTRL_C, CTRL_D, CTRL_Z = b"\x03", b"\x04", b"\x1a"
 
 
 class Terminal:
     """One command of a caller on a new terminal; `seen` has everything that was shown."""
 
-    def __init__(self, caller, *argv, columns=80, ahead=b"", env=None):
+    def __init__(self, caller, *argv, columns=80, ahead=b"", env=None, cwd=None):
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.seen = b""
         if ahead:
             os.write(self.ours, ahead)
-        self.process = caller.popen([caller.binary, *argv], stdin=theirs, stdout=theirs, stderr=theirs,
-                                    env={"TERM": "dumb", **(env or {})},
+        self.process = caller.popen(self.command(caller, argv), stdin=theirs, stdout=theirs, stderr=theirs,
+                                    env={"TERM": "dumb", **(env or {})}, cwd=cwd,
                                     preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(theirs)
+
+    def command(self, caller, argv):
+        return [caller.binary, *argv]
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        return self
+
+    def is_raw(self):
+        return not termios.tcgetattr(self.ours)[3] & termios.ICANON
 
     def _read(self, seconds):
         if not select.select([self.ours], [], [], seconds)[0]:
@@ -69,6 +79,27 @@ class Terminal:
 
     def lines(self):
         return self.text.split("\n")
+
+
+class Shell(Terminal):
+    """A caller's interactive bash with job control, from which the program is started."""
+
+    PROMPT = "outer> "
+
+    def __init__(self, caller, **kw):
+        super().__init__(caller, env={"PS1": self.PROMPT, "PS2": "", "SSB": str(caller.binary), **kw.pop("env", {})}, **kw)
+        self.wait_for(self.PROMPT)
+
+    def command(self, caller, argv):
+        return ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"]
+
+    def stopped(self):
+        """Waits until the shell has reported a stopped job and prompts again."""
+        return self.wait_for("Stopped").wait_for(self.PROMPT)
+
+    def leave(self):
+        self.type("exit").type("exit")  # bash warns once if a job is stopped
+        return self.end()
 
 
 def controls(text):
