@@ -307,7 +307,7 @@
 #define MAX_HOOK_INPUT   (4UL << 20) /* bytes of everything that the hook sends */
 #define MAX_HOOK_PLACES  16          /* directories that a command names */
 #define MAX_HOOK_WALK    50000       /* entries examined to find skills */
-#define MAX_PASSED       64 /* options that `setup` passes on to the server */
+#define MAX_PASSED       64          /* options that `setup` passes on to the server */
 #define MAX_CONFIG_BYTES (8UL << 20) /* bytes of a client's configuration */
 #define MAX_SERVED       64          /* directories of skills named on one command line */
 

@@ -141,7 +141,9 @@ def test_jobs_of_an_inner_shell(ssb, shell):
     s.type(f"sh -c 'echo {STARTED}; exec sleep 6002'").wait_for("started")
     s.type(CTRL_Z).wait_for("Stopped").wait_for("inner> ")  # the inner shell has stopped its job
     s.type("jobs; echo we are ins''ide").wait_for("we are inside").wait_for("inner> ")
-    s.type("fg").wait_for("sleep 6002'").type(CTRL_C).wait_for("inner> ")
+    s.type("fg").wait_for("sleep 6002'")
+    wait_until(lambda: state_of(ssb, "6002") == ["S"])  # now it has the terminal
+    s.type(CTRL_C).wait_for("inner> ")
     s.type("suspend").stopped()  # and the shell can stop the run itself
     s.type("fg").wait_for("inner> ", 30).type("exit 7").wait_for(s.PROMPT)
     s.type("echo end $?").wait_for("end 7")
