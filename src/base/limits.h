@@ -26,7 +26,9 @@
 /* Plans */
 #define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS + MAX_GRANTS) /* asked for, and remembered */
 #define MAX_GRANTS       256
-#define MAX_COVERS       64 /* covers in all grants together */
+#define MAX_NAMED_WORDS  1024 /* arguments in which files of the caller are looked for */
+#define MAX_NAMED_FILES  128  /* files of the caller that one run is granted */
+#define MAX_COVERS       64   /* covers in all grants together */
 #define MAX_ENV_VARS     256
 #define MAX_ENV_BYTES    (1024 * 1024)
 #define MAX_ARGS         4096

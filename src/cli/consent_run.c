@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/own.h"
+#include "base/limits.h"
+#include "cli/ask.h"
 #include "cli/consent_ask.h"
 #include "cli/consent_show.h"
 #include "cli/say.h"
@@ -153,12 +155,15 @@ static void say_changes(const struct asking *a)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Prints the withheld items. The skill runs without them, because each needs the owner's yes, and
- * the owner was not asked. */
-static void say_withheld(const struct ssb_plan *plan)
+/* Prints the withheld items: all of them, or only files that the arguments name. The skill runs
+ * without them, because each needs the owner's yes, and the owner was not asked. */
+static void say_withheld(const struct ssb_plan *plan, bool all)
 {
 	for (size_t i = 0; i < plan->n_withheld; i++) {
 		const struct refusal *w = &plan->withheld[i];
+		if (!all && !w->named) {
+			continue;
+		}
 		say_notef("withheld: %.300s: %s%s%s", w->what, w->why,
 		          w->remedy[0] != '\0' ? "; " : "", w->remedy);
 	}
@@ -189,9 +194,9 @@ static void say_planned(const struct asking *a)
 	}
 	if (d->found.state == CONSENT_HOLDS) {
 		say_left_out(a);
-	} else if (d->answer == ANSWER_IMPOSSIBLE && d->plan->n_refusals == 0) {
-		say_withheld(d->plan);
 	}
+	say_withheld(d->plan, d->found.state != CONSENT_HOLDS && d->answer == ANSWER_IMPOSSIBLE &&
+	                              d->plan->n_refusals == 0);
 }
 
 static void say_stopped(const struct asking *a)
@@ -205,6 +210,54 @@ static void say_stopped(const struct asking *a)
 			say_changes(a);
 		}
 	}
+}
+
+/* ---- files that the arguments name ----------------------------------------------------- */
+
+/* Asks whether this run may read the files that the arguments name and that the manifest does not
+ * ask for. The usual answer is no. */
+static bool ask_named(const struct string_list *files)
+{
+	char answer[8] = "";
+	auto_buf out = BUF(SAY_MAX);
+
+	buf_adds(&out, files->n == 1 ? "" : "skillsandbox: the arguments name files:\n");
+	for (size_t i = 0; files->n > 1 && i < files->n && i < MAX_SHOWN_ITEMS; i++) {
+		buf_adds(&out, "  ");
+		words_quote(&out, files->v[i]);
+		buf_addc(&out, '\n');
+	}
+	if (files->n > MAX_SHOWN_ITEMS) {
+		buf_addf(&out, "  and %zu more\n", files->n - MAX_SHOWN_ITEMS);
+	}
+	buf_adds(&out, "skillsandbox: read ");
+	if (files->n == 1) {
+		words_quote(&out, files->v[0]);
+	} else {
+		buf_addf(&out, "these %zu", files->n);
+	}
+	buf_adds(&out, " for this run? [y/N]: ");
+	return !out.failed && ask_line(out.data, answer, sizeof(answer)) &&
+	       (strcmp(answer, "y") == 0 || strcmp(answer, "yes") == 0);
+}
+
+/* Plans again with the files that the owner agreed to, if the owner was asked. */
+static int grant_named(struct asking *a, struct ssb_error *err)
+{
+	const struct ssb_plan *plan = a->p->plan;
+	struct consent_decision *d = &a->decision;
+
+	if (d->dry || plan->named.n == 0 || plan->n_refusals > 0 || request_has(a->r, FLAG_QUIET) ||
+	    !ask_terminal() || !ask_named(&plan->named)) {
+		return 0;
+	}
+	for (size_t i = 0; i < plan->named.n; i++) {
+		if (consent_input_give(&d->input, SSB_OPT_READ, plan->named.v[i]) != 0) {
+			return ssb_fail(err, SSB_E_NOMEM, 0, "arguments", "out of memory");
+		}
+	}
+	d->next = CONSENT_PLAN;
+	return consent_decide(d, &STEPS, a, err);
 }
 
 /* ---- all steps ----------------------------------------------------------------------- */
@@ -224,7 +277,7 @@ int consent_plan(struct request *r, struct planned *inout, struct ssb_error *err
 	}
 	const bool runs = (r->command->bit & ON_RUNS) != 0 && !request_has(r, FLAG_DRY_RUN);
 	a.decision = (struct consent_decision){ .owner = a.owner, .dir = a.dir.path, .dry = !runs };
-	if (consent_decide(&a.decision, &STEPS, &a, err) != 0) {
+	if (consent_decide(&a.decision, &STEPS, &a, err) != 0 || grant_named(&a, err) != 0) {
 		say_stopped(&a);
 		return -1;
 	}

@@ -255,6 +255,11 @@ void lint_manifest(struct lint *l, const struct manifest *m, const char *file)
 	for (size_t i = 0; i < m->write.n; i++) {
 		look_at_path(l, &m->write.v[i], true, file, &a);
 	}
+	a.reads |= m->arguments != NAMED_NOTHING;
+	if (m->arguments == NAMED_WRITE) {
+		lint_add(l, LINT_WRITES, file, m->arguments_at.line,
+		         "the skill can change the files that its caller names");
+	}
 	look_at_secrets(l, m, file);
 	if (m->profile == PROFILE_PERMISSIVE) {
 		lint_add(l, LINT_PERMISSIVE, file, 0,

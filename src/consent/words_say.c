@@ -67,9 +67,15 @@ static enum ability_kind kind_of(const char *asked, const char **ret_value)
 		[REQUESTED_WRITE] = ABILITY_WRITE,     [REQUESTED_ENV] = ABILITY_ENV,
 		[REQUESTED_PROFILE] = ABILITY_OTHER,   [REQUESTED_PROGRAMS] = ABILITY_PROGRAMS,
 		[REQUESTED_LIMIT] = ABILITY_LIMIT,     [REQUESTED_OTHER] = ABILITY_OTHER,
+		[REQUESTED_ARGUMENTS] = ABILITY_READ,
 	};
-	enum ability_kind kind = KINDS[plan_requested_kind(asked, ret_value)];
+	enum requested_kind requested = plan_requested_kind(asked, ret_value);
+	enum ability_kind kind = KINDS[requested];
 
+	if (requested == REQUESTED_ARGUMENTS) {
+		kind = named_files_from(*ret_value) == NAMED_WRITE ? ABILITY_WRITE : ABILITY_READ;
+		*ret_value = asked; /* it must not be taken for a path */
+	}
 	if (kind == ABILITY_OTHER) {
 		*ret_value = asked;
 	}
@@ -207,6 +213,21 @@ static void say_where(const struct ssb_plan *p, const char *value, struct buf *t
 	         : g->is_dir ? "every file in "
 	                     : "the file ",
 	         thing);
+}
+
+/* Describes the files that the caller names in the arguments. Returns false if the request is about
+ * something else. */
+static bool say_arguments(const struct ability *a, struct buf *text, struct buf *thing)
+{
+	const char *value;
+
+	if (plan_requested_kind(a->asked, &value) != REQUESTED_ARGUMENTS) {
+		return false;
+	}
+	buf_adds(thing, "the files you name when you call it");
+	buf_addf(text, "%sthe files you name when you call it",
+	         named_files_from(value) == NAMED_WRITE ? "read and change " : "read ");
+	return true;
 }
 
 static int say_files(const struct ssb_plan *p, const char *value, struct ability *a,
@@ -355,7 +376,7 @@ int words_say(const struct ssb_plan *p, const struct refusal *r, struct ability 
 		break;
 	case ABILITY_READ:
 	case ABILITY_WRITE:
-		rc = say_files(p, a->value, a, &text, &thing);
+		rc = say_arguments(a, &text, &thing) ? 0 : say_files(p, a->value, a, &text, &thing);
 		break;
 	case ABILITY_ENV:
 		rc = say_env(a->value, a, &text, &thing);

@@ -64,6 +64,8 @@ bool cover_manifest(const struct manifest *m, const char *home, const struct nee
 		       list_covers(&m->write, home, n);
 	case NEED_WRITE:
 		return list_covers(&m->write, home, n);
+	case NEED_ARGUMENTS:
+		return m->arguments >= named_files_from(n->value);
 	case NEED_ENV:
 		return mtext_list_has(&m->env, n->value);
 	case NEED_PROGRAM:

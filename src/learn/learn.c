@@ -15,11 +15,9 @@
 #include "learn/learn_priv.h"
 #include "learn/start.h"
 #include "os/clock.h"
-#include "policy/asks.h"
 #include "policy/decide.h"
 #include "policy/danger.h"
 #include "policy/path.h"
-#include "policy/view.h"
 #include "sandbox/sandbox.h"
 
 /* Ports at which the broker listens from the first round. If the skill connects to another
@@ -143,7 +141,8 @@ static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 	}
 	const struct learn_setup *s = t->s;
 	bool real = can_be_real(t, n);
-	bool asked = s->ask != NULL && n->kind != NEED_PROGRAM && n->kind != NEED_SYSCALL;
+	bool asked = s->ask != NULL && n->kind != NEED_PROGRAM && n->kind != NEED_SYSCALL &&
+	             n->kind != NEED_ARGUMENTS;
 	enum learn_word word = asked ? s->ask(s->arg, n, real) : LEARN_DECOY;
 
 	if (word == LEARN_NO) {
@@ -163,6 +162,7 @@ static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 		return give_variable(t, n->value, false, err);
 	case NEED_NETWORK:
 		return hear_port(t, n->port);
+	case NEED_ARGUMENTS: /* the run shows these files already */
 	case NEED_PROGRAM:
 	case NEED_SYSCALL:
 		break;
@@ -325,47 +325,6 @@ static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error 
 	return 0;
 }
 
-/* *ret is true if the path may be shown: its name is not that of a secret, and a manifest would
- * get it without asking the owner. */
-static int may_be_shown(const struct learner *t, struct asks **asks, const char *path, bool *ret,
-                        struct ssb_error *err)
-{
-	auto_free char *why = NULL;
-
-	*ret = access(path, R_OK) == 0 && !view_is_system(path) &&
-	       path_beneath(path, t->s->dir) == NULL &&
-	       danger_named(t->s->owner->home, path) == NULL;
-	if (!*ret) {
-		return 0;
-	}
-	if (*asks == NULL && asks_new(t->s->owner, t->s->dir, asks, err) != 0) {
-		return -1;
-	}
-	if (asks_path(*asks, path, ACCESS_READ, &why) != 0) {
-		return learn_no_memory(err);
-	}
-	*ret = why == NULL;
-	return 0;
-}
-
-/* Shows files that the caller named in the arguments, unless they are secrets. */
-static int give_arguments(struct learner *t, struct ssb_error *err)
-{
-	AUTO(asks_freep) struct asks *asks = NULL;
-	char *const *args = t->s->args;
-
-	for (size_t i = 0; args != NULL && args[i] != NULL; i++) {
-		/* A relative path means a file in the skill's directory, which is shown anyway. */
-		auto_free char *path = args[i][0] == '/' ? path_real(args[i]) : NULL;
-		bool shown = false;
-		if ((path != NULL && may_be_shown(t, &asks, path, &shown, err) != 0) ||
-		    (shown && ssb_options_set(t->s->options, SSB_OPT_READ, path, err) != 0)) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 static int fail_no_script(const char *path, struct ssb_error *err)
 {
 	AUTO(skill_dir_close) struct skill_dir dir = SKILL_DIR_NONE;
@@ -423,8 +382,8 @@ int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *er
 	AUTO(needs_done) struct needs hints = { 0 };
 
 	*ret = (struct learned){ 0 };
-	if (begin_learning(&t, &hints, err) != 0 || give_arguments(&t, err) != 0 ||
-	    give_declared(&t, err) != 0 || give_hinted(&t, &hints, err) != 0) {
+	if (begin_learning(&t, &hints, err) != 0 || give_declared(&t, err) != 0 ||
+	    give_hinted(&t, &hints, err) != 0) {
 		return -1;
 	}
 	return play_rounds(&t, err) != 0 ? -1 : needs_weigh(s->owner, s->dir, &ret->needs, err);

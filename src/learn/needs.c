@@ -19,9 +19,10 @@
 const char *need_kind_name(enum need_kind kind)
 {
 	static const char *const NAMES[] = {
-		[NEED_NETWORK] = "network", [NEED_READ] = "read",
-		[NEED_WRITE] = "write",     [NEED_ENV] = "environment",
-		[NEED_PROGRAM] = "program", [NEED_SYSCALL] = "system call",
+		[NEED_NETWORK] = "network",     [NEED_READ] = "read",
+		[NEED_WRITE] = "write",         [NEED_ENV] = "environment",
+		[NEED_PROGRAM] = "program",     [NEED_SYSCALL] = "system call",
+		[NEED_ARGUMENTS] = "arguments",
 	};
 
 	return NAMES[kind];
@@ -34,6 +35,10 @@ void need_text(struct buf *out, const struct need *n)
 		[NEED_ENV] = "environment",    [NEED_PROGRAM] = "run", [NEED_SYSCALL] = "call",
 	};
 
+	if (n->kind == NEED_ARGUMENTS) {
+		buf_addf(out, "%s the files that the arguments name", n->value);
+		return;
+	}
 	buf_addf(out, "%s ", VERBS[n->kind]);
 	visible_text(out, n->value, false);
 	if (n->kind == NEED_NETWORK && n->port != 0) {

@@ -11,7 +11,15 @@
 
 #include "policy/plan.h"
 
-enum need_kind { NEED_NETWORK, NEED_READ, NEED_WRITE, NEED_ENV, NEED_PROGRAM, NEED_SYSCALL };
+enum need_kind {
+	NEED_NETWORK,
+	NEED_READ,
+	NEED_WRITE,
+	NEED_ARGUMENTS, /* files that the caller names in the arguments; value: "read" or "write" */
+	NEED_ENV,
+	NEED_PROGRAM,
+	NEED_SYSCALL,
+};
 
 /* Returns the name for people and programs: "network", "read", "system call". */
 const char *need_kind_name(enum need_kind kind);

@@ -305,6 +305,34 @@ static void cut_list(struct cut *c, const struct mtext_list *from, const struct 
 	}
 }
 
+/* Removes the line of the key `arguments`, or writes the smaller access in it. */
+static void cut_arguments(struct cut *c, const struct manifest *m, const struct manifest *rest)
+{
+	unsigned line = m->arguments_at.line;
+	const char *with = named_files_name(rest->arguments);
+	char *text = m->arguments != rest->arguments && line > 0 && line <= c->n
+	                     ? line_text(c, line - 1)
+	                     : NULL;
+	char *changed = NULL;
+
+	if (text == NULL) {
+		return;
+	}
+	if (with == NULL) {
+		/* If the key shares its line with another, cut_holds() finds that. */
+		c->v[line - 1].gone = true;
+		return;
+	}
+	size_t from = byte_of(text, m->arguments_at.col);
+	if (asprintf(&changed, "%.*s%s%s", (int)from, text, with, text + token_end(text, from)) <
+	    0) {
+		c->nomem = true;
+		return;
+	}
+	free(text);
+	c->v[line - 1].instead = changed;
+}
+
 static void cut_all(struct cut *c, const struct manifest *m, const struct shrink *s)
 {
 	for (size_t i = m->n_egress; i > 0; i--) {
@@ -317,6 +345,7 @@ static void cut_all(struct cut *c, const struct manifest *m, const struct shrink
 		}
 	}
 	cut_list(c, &m->env, &s->rest.env);
+	cut_arguments(c, m, &s->rest);
 	cut_list(c, &m->write, &s->rest.write);
 	cut_list(c, &m->read, &s->rest.read);
 }

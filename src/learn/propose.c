@@ -69,6 +69,7 @@ static enum write_list list_of(const struct need *n)
 		[NEED_NETWORK] = WRITE_EGRESS, [NEED_READ] = WRITE_READ,
 		[NEED_WRITE] = WRITE_WRITE,    [NEED_ENV] = WRITE_ENV,
 		[NEED_PROGRAM] = WRITE_OTHER,  [NEED_SYSCALL] = WRITE_OTHER,
+		[NEED_ARGUMENTS] = WRITE_READ,
 	};
 
 	return LISTS[n->kind];
@@ -307,6 +308,16 @@ static void drop_held(struct proposal *d, struct mtext_list *l, enum write_list 
 	l->n = kept;
 }
 
+static void add_arguments(struct proposal *d)
+{
+	for (size_t i = 0; i < d->needs->n; i++) {
+		const struct need *n = &d->needs->v[i];
+		if (n->kind == NEED_ARGUMENTS && !is_covered(d, n)) {
+			d->m.arguments = named_files_from(n->value);
+		}
+	}
+}
+
 static void add_variables(struct proposal *d)
 {
 	for (size_t i = 0; i < d->needs->n; i++) {
@@ -420,6 +431,7 @@ int propose_manifest(const struct manifest *base, const struct needs *n, const c
 	drop_held(d, &d->m.write, WRITE_WRITE, base->write.n);
 	add_paths(d, NEED_READ);
 	drop_held(d, &d->m.read, WRITE_READ, base->read.n);
+	add_arguments(d);
 	add_variables(d);
 	add_network(d);
 	add_rest(d);

@@ -173,8 +173,9 @@ static void take_place(struct record_reading *r, const struct line *l, const str
 		char *copy = strdup(target);
 		r->nomem |= copy == NULL;
 		r->places[r->n_places] =
-		        (struct shown_place){ copy, origin == ORIGIN_SKILL ||
-			                                    origin == ORIGIN_TOOLCHAIN };
+		        (struct shown_place){ copy,
+			                      origin == ORIGIN_SKILL || origin == ORIGIN_TOOLCHAIN,
+			                      origin == ORIGIN_CALLER };
 		r->n_places += copy != NULL;
 	}
 }

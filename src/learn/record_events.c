@@ -136,6 +136,16 @@ static bool is_of_every_run(enum event_rule rule)
 	return rule != RULE_NONE && rule != RULE_ENTRY && rule != RULE_ROOTFS;
 }
 
+static void add_named(struct record_reading *r, const struct line *l, bool write, bool denied)
+{
+	struct need n = { .kind = NEED_ARGUMENTS,
+		          .value = (char *)(uintptr_t)named_files_name(write ? NAMED_WRITE
+		                                                             : NAMED_READ),
+		          .denied = denied };
+
+	add_need(r, l, &n);
+}
+
 static void take_one_path(struct record_reading *r, const struct line *l, const char *path)
 {
 	bool denied = line_true(l, "violation") || is_missed(r, l, path);
@@ -146,7 +156,9 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 	if (path[0] != '/') {
 		return;
 	}
-	if (denied) {
+	if (place != NULL && place->named && (denied || status != STATUS_DENIED)) {
+		add_named(r, l, write, denied);
+	} else if (denied) {
 		/* A refused attempt in a directory is a need for that path, not for the whole
 		 * directory. The exception is writing a file that does not exist: nothing less
 		 * than the directory would help. */

@@ -19,7 +19,8 @@ struct shown_name {
 /* A place in the sandbox that was granted. */
 struct shown_place {
 	char *target;
-	bool own; /* of the skill itself or its interpreter: shown without a request */
+	bool own;   /* of the skill itself or its interpreter: shown without a request */
+	bool named; /* the caller of that run named it in the arguments */
 };
 
 struct record_reading {

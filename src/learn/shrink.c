@@ -98,6 +98,23 @@ static bool shrink_rules(struct shrink *s, const struct manifest *m, const struc
 	return s->rest.egress != NULL;
 }
 
+/* Keeps only the access with which a run used the files that its arguments named. */
+static bool shrink_arguments(struct shrink *s, const struct manifest *m, const struct needs *seen)
+{
+	struct mtext at = { .s = (char *)(uintptr_t)named_files_name(m->arguments),
+		            .line = m->arguments_at.line };
+
+	s->rest.arguments = NAMED_NOTHING;
+	for (size_t i = 0; i < seen->n; i++) {
+		const struct need *n = &seen->v[i];
+		enum named_files used =
+		        n->kind == NEED_ARGUMENTS ? named_files_from(n->value) : NAMED_NOTHING;
+		used = used < m->arguments ? used : m->arguments;
+		s->rest.arguments = used > s->rest.arguments ? used : s->rest.arguments;
+	}
+	return s->rest.arguments == m->arguments || add_item(s, NEED_ARGUMENTS, &at, 0);
+}
+
 int shrink_find(const struct manifest *m, const struct needs *seen, struct shrink *ret)
 {
 	struct shrink s = { .rest = *m };
@@ -108,6 +125,7 @@ int shrink_find(const struct manifest *m, const struct needs *seen, struct shrin
 	if (!shrink_rules(&s, m, seen) ||
 	    !shrink_list(&s, NEED_READ, &m->read, &s.rest.read, seen) ||
 	    !shrink_list(&s, NEED_WRITE, &m->write, &s.rest.write, seen) ||
+	    !shrink_arguments(&s, m, seen) ||
 	    !shrink_list(&s, NEED_ENV, &m->env, &s.rest.env, seen)) {
 		shrink_done(&s);
 		return -1;

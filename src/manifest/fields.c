@@ -31,6 +31,17 @@ static void read_protocol(struct ctx *c, const struct ynode *n, const struct fie
 	}
 }
 
+static void read_arguments(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
+{
+	struct manifest *m = at;
+	int i = values_node_choice(c, n, f, NAMED_FILES_NAMES, N_NAMED_FILES);
+
+	if (i >= 0) {
+		m->arguments = (enum named_files)(NAMED_READ + i);
+		m->arguments_at = (struct mtext){ .line = n->line, .col = n->col };
+	}
+}
+
 /* ---- egress -------------------------------------------------------------- */
 
 static void read_domain(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
@@ -157,6 +168,7 @@ static const struct level NETWORK_LEVEL = LEVEL("permissions.network", NETWORK_F
 static const struct field FILE_FIELDS[] = {
 	{ "read", values_read_texts, AT(read), .check = check_path, .unique = true },
 	{ "write", values_read_texts, AT(write), .check = check_path, .unique = true },
+	{ "arguments", read_arguments, .offset = 0 },
 };
 static const struct level FILE_LEVEL = LEVEL("permissions.filesystem", FILE_FIELDS);
 

@@ -24,6 +24,8 @@
 	"service of this machine: --net 127.0.0.1:%u --allow-private 127.0.0.1"
 
 enum profile { PROFILE_DEFAULT, PROFILE_STRICT, PROFILE_PERMISSIVE };
+/* What a skill may do with the files that its caller names in the arguments of a call. */
+enum named_files { NAMED_NOTHING, NAMED_READ, NAMED_WRITE };
 enum protocol { PROTO_TCP, PROTO_UDP, PROTO_TLS, PROTO_HTTP };
 
 /* A text and its position (1-based; 0: not from a file). */
@@ -89,6 +91,8 @@ struct manifest {
 	struct net_limits net;
 	struct mtext_list read; /* normalised: "/a/b" or "~/a/b" */
 	struct mtext_list write;
+	enum named_files arguments;
+	struct mtext arguments_at; /* its position in the file; `s` is not set */
 	struct mtext_list env;
 	enum profile profile;
 	struct resources resources;
@@ -144,6 +148,8 @@ extern const struct net_limits NET_DEFAULTS;
  * return -1 for an unknown name. */
 const char *profile_name(enum profile p);
 int profile_from_name(const char *s);
+const char *named_files_name(enum named_files f); /* "read"; NULL for NAMED_NOTHING */
+enum named_files named_files_from(const char *s); /* NAMED_NOTHING for an unknown name */
 const char *protocol_name(enum protocol p);
 int protocol_from_name(const char *s);
 

@@ -17,6 +17,11 @@ const char *const PROTOCOL_NAMES[N_PROTOCOLS] = {
 	[PROTO_HTTP] = "http",
 };
 
+const char *const NAMED_FILES_NAMES[N_NAMED_FILES] = {
+	[NAMED_READ - NAMED_READ] = "read",
+	[NAMED_WRITE - NAMED_READ] = "write",
+};
+
 static int find_name(const char *s, const char *const *names, size_t n)
 {
 	size_t i = name_index(s, names, n, sizeof(*names));
@@ -32,6 +37,18 @@ const char *profile_name(enum profile p)
 int profile_from_name(const char *s)
 {
 	return find_name(s, PROFILE_NAMES, N_PROFILES);
+}
+
+const char *named_files_name(enum named_files f)
+{
+	return f != NAMED_NOTHING ? NAMED_FILES_NAMES[f - NAMED_READ] : NULL;
+}
+
+enum named_files named_files_from(const char *s)
+{
+	int i = find_name(s, NAMED_FILES_NAMES, N_NAMED_FILES);
+
+	return i >= 0 ? (enum named_files)(NAMED_READ + i) : NAMED_NOTHING;
 }
 
 const char *protocol_name(enum protocol p)

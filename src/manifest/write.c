@@ -246,7 +246,8 @@ static void put_network(const struct writer *w)
 static void put_files(const struct writer *w)
 {
 	const struct manifest *m = w->m;
-	bool real = m->read.n > 0 || m->write.n > 0;
+	const char *named = named_files_name(m->arguments);
+	bool real = m->read.n > 0 || m->write.n > 0 || named != NULL;
 
 	if (!real && !has_asides(w, WRITE_READ) && !has_asides(w, WRITE_WRITE)) {
 		return;
@@ -254,13 +255,16 @@ static void put_files(const struct writer *w)
 	put_key(w, 2, "filesystem", real);
 	put_list(w, 4, "read", &m->read, WRITE_READ);
 	put_list(w, 4, "write", &m->write, WRITE_WRITE);
+	if (named != NULL) {
+		buf_addf(w->out, "    arguments: %s\n", named);
+	}
 }
 
 static void put_permissions(const struct writer *w)
 {
 	const struct manifest *m = w->m;
 	bool any = says_network(m) || m->read.n > 0 || m->write.n > 0 || m->env.n > 0 ||
-	           m->profile != PROFILE_DEFAULT;
+	           m->arguments != NAMED_NOTHING || m->profile != PROFILE_DEFAULT;
 
 	buf_addf(w->out, "\npermissions:%s\n", any ? "" : " {}");
 	put_network(w);

@@ -24,7 +24,7 @@ static const char *const REQUESTED[REQUESTED_OTHER] = {
 	[REQUESTED_NETWORK] = "connect to ", [REQUESTED_READ] = "read ",
 	[REQUESTED_WRITE] = "write ",        [REQUESTED_ENV] = "environment ",
 	[REQUESTED_PROFILE] = "profile ",    [REQUESTED_PROGRAMS] = "use the programs in ",
-	[REQUESTED_LIMIT] = "limit ",
+	[REQUESTED_LIMIT] = "limit ",        [REQUESTED_ARGUMENTS] = "arguments ",
 };
 
 const char *plan_requested_words(enum requested_kind kind)
@@ -47,8 +47,10 @@ enum requested_kind plan_requested_kind(const char *item, const char **ret_value
 }
 
 static const char *const ORIGINS[] = {
-	[ORIGIN_MANIFEST] = "manifest",   [ORIGIN_FLAG] = "flag",   [ORIGIN_POLICY] = "policy",
-	[ORIGIN_TOOLCHAIN] = "toolchain", [ORIGIN_SKILL] = "skill", [ORIGIN_OTHER] = "?",
+	[ORIGIN_MANIFEST] = "manifest", [ORIGIN_FLAG] = "flag",
+	[ORIGIN_POLICY] = "policy",     [ORIGIN_TOOLCHAIN] = "toolchain",
+	[ORIGIN_SKILL] = "skill",       [ORIGIN_CALLER] = "caller",
+	[ORIGIN_OTHER] = "?",
 };
 
 const char *grant_origin_name(enum grant_origin o)
@@ -146,7 +148,8 @@ void build_withhold(struct build *b, const struct refusal *r)
 	                              .why = strdup(r->why),
 	                              .remedy = strdup(r->remedy),
 	                              .option = r->option,
-	                              .value = r->value != NULL ? strdup(r->value) : NULL });
+	                              .value = r->value != NULL ? strdup(r->value) : NULL,
+	                              .named = r->named });
 }
 
 void build_offer(struct build *b, enum ssb_option option, const char *value)
@@ -364,6 +367,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->refusals);
 	free(p->egress);
 	string_list_done(&p->requested);
+	string_list_done(&p->named);
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);

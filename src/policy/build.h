@@ -31,6 +31,9 @@ struct build {
 	/* True if the approval grants the path that was judged last. The path is then judged as if
 	 * the owner had named it. */
 	bool lifted;
+	size_t first_arg;         /* the first word of plan->argv that comes from the caller */
+	struct named_word *words; /* words that name a shown file, for arguments_rewrite() */
+	size_t n_words;
 	bool failed; /* memory is exhausted: the plan must not be used */
 };
 
@@ -122,6 +125,11 @@ void rootfs_build(struct build *b);
 void resolve_take_object(struct build *b, const struct path_request *r, const char *path, int *fd,
                          const struct stat *st, bool of_whole);
 
+/* Grants a missing path, which the run creates: `missing` is what follows the parent. Takes the fd
+ * of the parent. */
+void resolve_take_missing(struct build *b, const struct path_request *r, const char *path,
+                          int *parent, const char *missing);
+
 /* whole.c: grants "/", which must have been judged. */
 void whole_resolve(struct build *b, const struct path_request *r);
 
@@ -130,6 +138,18 @@ void whole_resolve(struct build *b, const struct path_request *r);
 bool judge_request(struct build *b, const struct path_request *r, const struct subject *s);
 bool judge_policy_allows(const struct build *b, const struct path_request *r,
                          const struct subject *s);
+
+/* Returns why the object or missing path may not be granted only because an argument names it; new.
+ * NULL: it may be granted, or the build has failed. Sets *ret_never if nothing can grant it. */
+char *judge_named(struct build *b, const struct path_request *r, const struct subject *s,
+                  bool *ret_never);
+
+/* arguments.c: grants the files that the caller names in the arguments, after all other paths. */
+void arguments_build(struct build *b);
+/* Replaces each word that names a file by the file's path in the sandbox, if the word would not
+ * lead there from the plan's work directory. */
+void arguments_rewrite(struct build *b);
+void arguments_done(struct build *b);
 
 /* grants.c */
 void grants_release(struct grant *g);

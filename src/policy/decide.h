@@ -70,6 +70,9 @@ struct plan_request {
 	/* a client of the server made the request: the run has no terminal, and its record is at
 	 * the usual place */
 	bool served;
+	/* with `served`: the client can ask the owner, so a file that the client names and that is
+	 * not granted is refused with an option that would grant it */
+	bool asks;
 };
 
 /* Makes the plan for a request. On success *ret_plan is new. The plan may contain refusals, which

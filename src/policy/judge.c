@@ -180,15 +180,20 @@ static const char *protected_part(const char *path)
 	return NULL;
 }
 
+static char *explain_protected(struct build *b, const char *part)
+{
+	return build_printf(b,
+	                    "programs of the host later execute '%s', or read it as settings or "
+	                    "instructions",
+	                    part);
+}
+
 static void refuse_protected(struct build *b, const struct path_request *r, const char *part)
 {
 	if (is_lifted(b, r)) {
 		return;
 	}
-	auto_free char *why = build_printf(b,
-	                                   "programs of the host later execute '%s', or read it as "
-	                                   "settings or instructions",
-	                                   part);
+	auto_free char *why = explain_protected(b, part);
 	auto_free char *word = build_word(b, r->text);
 	auto_free char *remedy = r->real != NULL
 	                                 ? say_real(b, r)
@@ -391,6 +396,43 @@ static bool refuse_unseen(struct build *b, const struct path_request *r)
 	return false;
 }
 
+/* Finds the dangerous places that the subject is, contains or lies in. Returns -1 with errno. */
+static int find_hits(struct build *b, const struct path_request *r, const struct subject *s,
+                     struct danger_room *room, struct danger_hits *ret)
+{
+	if (danger_judge(b->danger, s, r->access, ret) < 0 ||
+	    (s->missing == NULL &&
+	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, ret) < 0)) {
+		return -1;
+	}
+	/* The table gives better reasons, so other places are looked up only if the table has no
+	 * hit. */
+	return ret->n == 0 ? unlisted_judge(b, r, s, room, ret) : 0;
+}
+
+char *judge_named(struct build *b, const struct path_request *r, const struct subject *s,
+                  bool *ret_never)
+{
+	auto_free char *whole = path_join(s->path, s->missing != NULL ? s->missing : "");
+	struct danger_hits hits;
+	struct danger_room room;
+
+	if (whole == NULL || build_danger(b, r->access) == NULL) {
+		b->failed = true;
+		return NULL;
+	}
+	if (find_hits(b, r, s, &room, &hits) < 0) {
+		return build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
+	}
+	if (hits.n > 0) {
+		const struct danger_hit *never = best_hit(&hits, DANGER_NEVER);
+		*ret_never = never != NULL;
+		return explain_hit(b, never != NULL ? never : best_hit(&hits, 0));
+	}
+	const char *part = r->access == ACCESS_WRITE ? protected_part(whole) : NULL;
+	return part != NULL ? explain_protected(b, part) : NULL;
+}
+
 bool judge_request(struct build *b, const struct path_request *r, const struct subject *s)
 {
 	struct danger_hits hits;
@@ -400,14 +442,7 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	if (build_danger(b, r->access) == NULL) {
 		return false;
 	}
-	if (danger_judge(b->danger, s, r->access, &hits) < 0 ||
-	    (s->missing == NULL &&
-	     danger_judge_mounts(b->danger, danger_mounts(b->danger), s, r->access, &hits) < 0)) {
-		return refuse_unseen(b, r);
-	}
-	/* The table gives better reasons, so other places are looked up only if the table has no
-	 * hit. */
-	if (hits.n == 0 && unlisted_judge(b, r, s, &room, &hits) < 0) {
+	if (find_hits(b, r, s, &room, &hits) < 0) {
 		return refuse_unseen(b, r);
 	}
 	if (is_whole(r, s)) {

@@ -38,6 +38,7 @@ static void build_done(struct build *b)
 	free(b->tool_bin);
 	string_list_done(&b->ca_env);
 	string_list_done(&b->given_env);
+	arguments_done(b);
 }
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -192,6 +193,7 @@ static void add_paths(struct build *b)
 		add_declared(b, &b->manifest->write, ACCESS_WRITE);
 		add_declared(b, &b->manifest->read, ACCESS_READ);
 		resolve_skill(b);
+		arguments_build(b);
 	}
 	for (size_t i = 0; i < b->opt->learn.n_stand_ins; i++) {
 		resolve_stand_in(b, &b->opt->learn.stand_ins[i]);
@@ -375,6 +377,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		                                : b->opt->workdir != NULL ? b->opt->workdir
 		                                                          : b->plan->home);
 	}
+	arguments_rewrite(b);
 	narrow_build(b);
 	take_stores(b);
 	if (b->failed) {
@@ -542,6 +545,7 @@ static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan
 	b.plan->format = found.format;
 	memcpy(b.plan->manifest_digest, found.manifest->digest, sizeof(found.manifest->digest));
 	set_entry(&b, &found);
+	b.first_arg = b.plan->argv.n;
 	if (add_arguments(&b, args != NULL ? args + found.used : NULL, err) < 0) {
 		return -1;
 	}

@@ -25,8 +25,9 @@ enum grant_origin {
 	ORIGIN_FLAG,
 	ORIGIN_POLICY,
 	ORIGIN_TOOLCHAIN,
-	ORIGIN_SKILL, /* the skill's own directory, shown at /skill */
-	ORIGIN_OTHER, /* only in a record: an origin that this version does not know */
+	ORIGIN_SKILL,  /* the skill's own directory, shown at /skill */
+	ORIGIN_CALLER, /* a file that the caller named in the arguments, for this run only */
+	ORIGIN_OTHER,  /* only in a record: an origin that this version does not know */
 };
 
 /* The kind of a granted object. A skill can create and change files only in GRANT_FILES. */
@@ -44,8 +45,9 @@ enum requested_kind {
 	REQUESTED_WRITE,
 	REQUESTED_ENV,
 	REQUESTED_PROFILE,
-	REQUESTED_PROGRAMS, /* DIR: a directory that contains the interpreter of the skill */
-	REQUESTED_LIMIT,    /* NAME NUMBER: a limit above the usual value */
+	REQUESTED_PROGRAMS,  /* DIR: a directory that contains the interpreter of the skill */
+	REQUESTED_LIMIT,     /* NAME NUMBER: a limit above the usual value */
+	REQUESTED_ARGUMENTS, /* "read" or "write": files that the caller names in the arguments */
 	/* any other text, which begins with none of these words; all of it is the value */
 	REQUESTED_OTHER,
 };
@@ -135,6 +137,7 @@ struct refusal {
 	 * would allow it, or the policy file denies it. */
 	enum ssb_option option;
 	char *value;
+	bool named; /* the request is a file that the caller named in the arguments */
 };
 
 void refusal_done(struct refusal *r);
@@ -220,6 +223,11 @@ struct ssb_plan {
 	 * declined. */
 	struct refusal *withheld;
 	size_t n_withheld;
+	/* Files that the arguments name, and that the owner may be asked about: the manifest does
+	 * not ask for such files, and nothing else grants them. Real paths. */
+	struct string_list named;
+	/* An argument names a file of the caller, so the plan depends on more than the words. */
+	bool names_files;
 	enum skill_format format; /* of the skill */
 	char *skill_dir;          /* real, absolute; NULL for a bare command */
 	/* The skill has no entrypoint, and the caller's first argument names the script. If the

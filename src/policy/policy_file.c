@@ -32,6 +32,7 @@ enum policy_value {
 	VALUE_LAYERS,
 	VALUE_TOOLCHAIN,
 	VALUE_PROJECT,
+	VALUE_ARGUMENTS,
 	VALUE_STORE,
 	VALUE_UNAPPROVED,
 	VALUE_SPAN,
@@ -84,6 +85,7 @@ static const struct key KEYS[] = {
 	{ "deny", "read", VALUE_PATHS, POLICY_DENY_READ, 0, 0 },
 	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
+	{ "deny", "arguments", VALUE_ARGUMENTS, 0, 0, 0 },
 	{ "network", "allow_literal_addresses", VALUE_BOOL,
 	  offsetof(struct policy, literal_addresses), 0, 0 },
 	{ "network", "allow_private", VALUE_CIDRS, POLICY_ALLOW_PRIVATE, 0, 0 },
@@ -99,7 +101,8 @@ void policy_init(struct policy *p)
 	*p = (struct policy){ .profiles = 1U << PROFILE_DEFAULT | 1U << PROFILE_STRICT,
 		              .unix_sockets = -1,
 		              .toolchain = -1,
-		              .project = -1 };
+		              .project = -1,
+		              .deny_arguments = -1 };
 	for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
 		if (KEYS[i].value == VALUE_LIMIT) {
 			*(uint64_t *)(void *)((char *)p + KEYS[i].at) = OPTION_UNSET;
@@ -293,7 +296,9 @@ static void read_toolchain(const struct policy_reader *r, const struct ynode *n)
 	}
 }
 
-static void read_project(const struct policy_reader *r, const struct ynode *n)
+/* Reads `read` or `write` as an enum access, with its position. */
+static void read_access(const struct policy_reader *r, const struct ynode *n, int *ret,
+                        struct mtext *ret_at)
 {
 	const char *text = n->kind == YNODE_SCALAR ? n->text : "";
 	bool write = strcmp(text, access_name(ACCESS_WRITE)) == 0;
@@ -302,8 +307,8 @@ static void read_project(const struct policy_reader *r, const struct ynode *n)
 		wrong_value(r, n, "write read or write");
 		return;
 	}
-	r->policy->project = write ? ACCESS_WRITE : ACCESS_READ;
-	r->policy->project_at = (struct mtext){ .line = n->line, .col = n->col };
+	*ret = write ? ACCESS_WRITE : ACCESS_READ;
+	*ret_at = (struct mtext){ .line = n->line, .col = n->col };
 }
 
 static void read_unapproved(const struct policy_reader *r, const struct ynode *n)
@@ -431,7 +436,10 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 		read_toolchain(r, n);
 		break;
 	case VALUE_PROJECT:
-		read_project(r, n);
+		read_access(r, n, &r->policy->project, &r->policy->project_at);
+		break;
+	case VALUE_ARGUMENTS:
+		read_access(r, n, &r->policy->deny_arguments, &r->policy->deny_arguments_at);
 		break;
 	case VALUE_STORE:
 		read_store(r, n);

@@ -40,6 +40,10 @@ struct policy {
 	/* always.project: the current directory; its access as enum access, or -1: not given */
 	int project;
 	struct mtext project_at;
+	/* deny.arguments: the access, as enum access, that no manifest gets to files that a caller
+	 * names in the arguments; ACCESS_READ denies both. -1: not given */
+	int deny_arguments;
+	struct mtext deny_arguments_at;
 	unsigned best_effort; /* 1 << enum layer_id */
 	struct consent_policy consent;
 	/* the store of sessions: a PostgreSQL URL, which may contain a password; NULL: SQLite */

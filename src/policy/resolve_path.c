@@ -198,8 +198,8 @@ static int nearest_parent(const char *path, char **ret_parent)
 	return -1;
 }
 
-static void add_missing(struct build *b, const struct path_request *r, const char *path,
-                        int *parent, const char *missing)
+void resolve_take_missing(struct build *b, const struct path_request *r, const char *path,
+                          int *parent, const char *missing)
 {
 	struct stat st;
 
@@ -218,7 +218,7 @@ static void add_missing(struct build *b, const struct path_request *r, const cha
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
-		.is_dir = !protect_is_file(path),
+		.is_dir = r->origin != ORIGIN_CALLER && !protect_is_file(path),
 		.fd = -1,
 		.uid = b->owner->uid,
 		.gid = b->owner->gid,
@@ -265,7 +265,7 @@ static void resolve_missing(struct build *b, const struct path_request *r, const
 	if (why != ENOENT) {
 		refuse_errno(b, r, why);
 	} else if (r->access == ACCESS_WRITE) {
-		add_missing(b, r, path, &fd, s.missing);
+		resolve_take_missing(b, r, path, &fd, s.missing);
 	} else if (r->origin == ORIGIN_FLAG) {
 		build_refuse_request(b, r, "it does not exist",
 		                     "name an existing file or directory");

@@ -290,8 +290,9 @@ static int judge_led(struct build *b, const struct path_request *r, const struct
 	}
 	for (size_t i = 0; i < found.n; i++) {
 		const struct danger_hit *h = &found.v[i];
-		bool passes = h->how == DANGER_CONTAINS ? r->origin != ORIGIN_MANIFEST
-		                                        : is_own_led(b, h->place, whole);
+		bool passes = h->how == DANGER_CONTAINS
+		                      ? r->origin == ORIGIN_FLAG || r->origin == ORIGIN_POLICY
+		                      : is_own_led(b, h->place, whole);
 		if (!passes) {
 			hits->v[hits->n++] = *h;
 		}

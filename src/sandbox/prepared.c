@@ -24,7 +24,8 @@ static int make_one(int dir, const char *name, bool is_dir, const struct grant *
 	struct stat st;
 	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
 
-	if (made < 0 && errno != EEXIST) {
+	/* Only the missing name was judged, so a file that a caller named must be a new one. */
+	if (made < 0 && (errno != EEXIST || g->origin == ORIGIN_CALLER)) {
 		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot create '%.200s'", g->path);
 	}
 	auto_fd fd =
@@ -129,10 +130,25 @@ int prepared_make(const struct ssb_plan *plan, struct prepared *p, struct ssb_er
 	return create_covers(plan, err);
 }
 
+/* Removes the file that was made for an argument, if the skill wrote nothing to it and it still has
+ * its name. */
+static void remove_empty(const struct grant *g)
+{
+	struct stat made, now;
+
+	if (g->origin == ORIGIN_CALLER && g->fd >= 0 && fstat(g->fd, &made) == 0 &&
+	    made.st_size == 0 &&
+	    fstatat(g->parent_fd, g->missing, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    now.st_dev == made.st_dev && now.st_ino == made.st_ino) {
+		(void)unlinkat(g->parent_fd, g->missing, 0);
+	}
+}
+
 void prepared_done(struct prepared *p)
 {
 	for (size_t i = 0; i < p->n_grants; i++) {
 		if (p->grants[i].create) {
+			remove_empty(&p->grants[i]);
 			own_close(&p->grants[i].fd);
 		}
 	}

@@ -11,6 +11,8 @@
 /* Creates each missing directory of each path and follows no symlink. `p` must be zeroed. The
  * caller must call prepared_done(), even after a failure. */
 int prepared_make(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err);
-void prepared_done(struct prepared *p); /* accepts a zeroed `p` */
+/* Removes each file that was made because an argument names it, if it is still empty. Must be
+ * called before the plan is freed. Accepts a zeroed `p`. */
+void prepared_done(struct prepared *p);
 
 #endif

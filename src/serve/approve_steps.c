@@ -58,6 +58,7 @@ static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
 	const struct plan_wish w = { .skill = &k->skill,
 		                     .args = k->args,
 		                     .narrow = k->narrow,
+		                     .asks = mcp_can(k->call, MCP_CAN_ELICIT),
 		                     .input = &k->decision.input };
 
 	return plans_get(k->serve->plans, &w, ret, NULL, err);

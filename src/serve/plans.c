@@ -160,6 +160,7 @@ static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 	const size_t n_args = count_args(w);
 	const uint64_t numbers[] = { w->narrow.offline,
 		                     w->narrow.read_only,
+		                     w->asks,
 		                     w->narrow.max_seconds,
 		                     n_args,
 		                     c.n_given[0],
@@ -245,8 +246,10 @@ static bool has_same_grants(const struct ssb_plan *plan)
 static bool is_fresh(const struct kept_plan *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
-	return clock_ms() - k->made_ms < FRESH_MS && memcmp(k->policy, policy, SHA256_BYTES) == 0 &&
-	       has_same_manifest(skill, k->plan) && has_same_grants(k->plan);
+	/* Whether a word of the arguments names a file can change at any time. */
+	return !k->plan->names_files && clock_ms() - k->made_ms < FRESH_MS &&
+	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && has_same_manifest(skill, k->plan) &&
+	       has_same_grants(k->plan);
 }
 
 /* ---- making one --------------------------------------------------------------- */
@@ -285,7 +288,8 @@ static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan
 		                        .args = w->args,
 		                        .consent = consent_of(w),
 		                        .narrow = w->narrow,
-		                        .served = true };
+		                        .served = true,
+		                        .asks = w->asks };
 
 	if (plan_decide(&q, &plan, diags, err) != 0) {
 		return -1;

@@ -14,6 +14,7 @@ struct plan_wish {
 	const struct skill *skill;
 	char *const *args; /* NULL-terminated; NULL: none */
 	struct narrow narrow;
+	bool asks; /* the client can ask the owner about files that the arguments name */
 	const struct consent_input *input; /* what the owner said about the skill; NULL: nothing */
 };
 
