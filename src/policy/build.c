@@ -24,7 +24,7 @@ static const char *const REQUESTED[REQUESTED_OTHER] = {
 	[REQUESTED_NETWORK] = "connect to ", [REQUESTED_READ] = "read ",
 	[REQUESTED_WRITE] = "write ",        [REQUESTED_ENV] = "environment ",
 	[REQUESTED_PROFILE] = "profile ",    [REQUESTED_PROGRAMS] = "use the programs in ",
-	[REQUESTED_LIMIT] = "limit ",        [REQUESTED_ARGUMENTS] = "arguments ",
+	[REQUESTED_LIMIT] = "limit ",        [REQUESTED_ARGUMENTS] = "files named in arguments: ",
 };
 
 const char *plan_requested_words(enum requested_kind kind)

@@ -425,8 +425,9 @@ char *judge_named(struct build *b, const struct path_request *r, const struct su
 		return build_printf(b, "it cannot be examined: %s", strerrordesc_np(errno));
 	}
 	if (hits.n > 0) {
-		const struct danger_hit *never = best_hit(&hits, DANGER_NEVER);
-		*ret_never = never != NULL;
+		const struct danger_hit *never = best_hit(&hits, DANGER_NEVER | DANGER_OWN);
+		*ret_never = never != NULL && ((never->place->flags & DANGER_NEVER) != 0 ||
+		                               never->how != DANGER_CONTAINS);
 		return explain_hit(b, never != NULL ? never : best_hit(&hits, 0));
 	}
 	const char *part = r->access == ACCESS_WRITE ? protected_part(whole) : NULL;

@@ -216,7 +216,7 @@ int run_withheld(const struct ssb_plan *plan, struct string_list *ret)
 		const struct refusal *w = &plan->withheld[i];
 		auto_buf text = BUF(SAY_BYTES);
 		buf_addf(&text, "%s: %s; %s", w->what, w->why, w->remedy);
-		if (w->value != NULL &&
+		if ((w->value != NULL || w->named) &&
 		    (text.failed || string_list_add(ret, text.data, SIZE_MAX) != 0)) {
 			return -1;
 		}

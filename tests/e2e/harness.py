@@ -124,13 +124,15 @@ def yaml_text(value, indent=0):
 
 
 def manifest(name="probe", command=PYTHON, args=("main.py",), read=(), write=(), allow=(),
-             egress=(), profile=None, resources=None):
+             egress=(), profile=None, resources=None, arguments=None):
     permissions = {}
     if egress:
         permissions["network"] = {"egress": list(egress)}
     if read or write:
         permissions["filesystem"] = {k: [str(p) for p in v]
                                      for k, v in (("read", read), ("write", write)) if v}
+    if arguments:
+        permissions.setdefault("filesystem", {})["arguments"] = arguments
     if allow:
         permissions["env_vars"] = {"allow": list(allow)}
     if profile:
