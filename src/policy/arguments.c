@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/build.h"
+#include "policy/decide.h"
 #include "policy/kernel_fs.h"
 #include "policy/view.h"
 #include "skill/skill.h"
@@ -67,6 +68,18 @@ static const char *path_part(const char *word)
 	const char *equals = strchr(word, '=');
 
 	return word[0] != '-' ? word : equals != NULL ? equals + 1 : "";
+}
+
+bool plan_word_may_be_path(const char *word)
+{
+	return strpbrk(path_part(word), "/.~") != NULL;
+}
+
+/* Returns true if the word is to be looked up as a path. */
+static bool is_looked_up(const struct plan_request *q, const char *word)
+{
+	return !q->served ||
+	       (plan_word_may_be_path(word) && (q->look == NULL || string_list_has(q->look, word)));
 }
 
 /* True if a word that names nothing yet looks like the name of a file to make, such as "out.csv" or
@@ -261,10 +274,11 @@ static void take_word(struct naming *n, size_t at)
 	AUTO(named_file_done) struct named_file f = { .fd = -1 };
 	struct build *b = n->b;
 
-	if (!find_file(n, path_part(b->plan->argv.v[at]), &f)) {
+	if (!is_looked_up(b->request, b->plan->argv.v[at]) ||
+	    !find_file(n, path_part(b->plan->argv.v[at]), &f)) {
 		return;
 	}
-	b->plan->names_files = true;
+	build_add(b, &b->plan->naming, b->plan->argv.v[at], MAX_ARGS);
 	char *shown = shown_at(n, &f);
 	if (shown == NULL && n->granted == MAX_NAMED_FILES) {
 		auto_free char *why =

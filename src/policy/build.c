@@ -368,6 +368,7 @@ void ssb_plan_free(struct ssb_plan *p)
 	free(p->egress);
 	string_list_done(&p->requested);
 	string_list_done(&p->named);
+	string_list_done(&p->naming);
 	string_list_done(&p->env);
 	string_list_done(&p->env_missing);
 	string_list_done(&p->argv);

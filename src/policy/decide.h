@@ -73,7 +73,15 @@ struct plan_request {
 	/* with `served`: the client can ask the owner, so a file that the client names and that is
 	 * not granted is refused with an option that would grant it */
 	bool asks;
+	/* with `served`: the only arguments that are looked up as paths, because a path that a
+	 * client names may be on a file system that does not answer. NULL: all that look like
+	 * paths. */
+	const struct string_list *look;
 };
+
+/* Returns true if this argument of a client may be a path. Any other word of a client is only a
+ * word, even if it is the name of a file. */
+bool plan_word_may_be_path(const char *word);
 
 /* Makes the plan for a request. On success *ret_plan is new. The plan may contain refusals, which
  * prevent its run. `diags` may be NULL. */

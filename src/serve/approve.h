@@ -39,8 +39,9 @@ struct approve_files {
 struct approve_case {
 	struct serve *serve;
 	struct mcp_call *call;
-	struct skill skill; /* owned */
-	char *const *args;  /* borrowed; may be NULL */
+	struct skill skill;        /* owned */
+	char *const *args;         /* borrowed; may be NULL */
+	struct string_list naming; /* those that name a file: approve_look_up() */
 	struct narrow narrow;
 	/* Called from the loop when a step has ended for which approve_decide() returned
 	 * CONSENT_WAITS. The caller can then call approve_decide() again, unless *err says that the
@@ -64,6 +65,10 @@ int approve_begin(struct approve_case *k, struct serve *s, struct mcp_call *c, c
                   struct ssb_error *err);
 void approve_done(struct approve_case *k);
 
+/* Finds out in an errand which arguments name files: the server itself must not wait for a file
+ * system that a client chose. Must be called before approve_decide(). Returns 0 if there is nothing
+ * to find out; CONSENT_WAITS if k->resume will be called; or -1. */
+int approve_look_up(struct approve_case *k, struct ssb_error *err);
 /* Returns 0 if k->decision.plan may run. That plan is borrowed until the next plan is made. Returns
  * CONSENT_WAITS if the decision must wait: if k->asked is set, the client's answer calls the
  * handler again from the start, otherwise k->resume is called later. Returns -1 if the skill must

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json_read.h"
+#include "base/limits.h"
 #include "base/own.h"
 #include "serve/approve_priv.h"
 #include "serve/errand.h"
@@ -45,6 +46,7 @@ void approve_done(struct approve_case *k)
 	consent_decision_done(&k->decision);
 	files_done(&k->files);
 	approve_items_done(&k->keep);
+	string_list_done(&k->naming);
 	free(k->skill.name);
 	free(k->skill.dir);
 	*k = (struct approve_case){ 0 };
@@ -55,10 +57,12 @@ void approve_done(struct approve_case *k)
 static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
                     struct ssb_error *err)
 {
+	/* A dry run is already in an errand. */
 	const struct plan_wish w = { .skill = &k->skill,
 		                     .args = k->args,
 		                     .narrow = k->narrow,
 		                     .asks = mcp_can(k->call, MCP_CAN_ELICIT),
+		                     .look = k->decision.dry ? NULL : &k->naming,
 		                     .input = &k->decision.input };
 
 	return plans_get(k->serve->plans, &w, ret, NULL, err);
@@ -231,6 +235,56 @@ static int start_errand(struct approve_case *k, void (*run)(void *arg, struct bu
 	const struct errand_wish wish = { .run = run, .ended = ended, .arg = k };
 
 	return errand_of_call(k->serve, k->call, &wish, err) != 0 ? -1 : CONSENT_WAITS;
+}
+
+/* ---- files that the arguments name ---------------------------------------------------- */
+
+/* Runs in an errand. */
+static void write_naming(void *arg, struct buf *out)
+{
+	const struct approve_case *k = arg;
+	const struct plan_wish w = { .skill = &k->skill, .args = k->args };
+	const struct ssb_plan *plan = NULL;
+	struct ssb_error none = { 0 };
+	struct json j = JSON_TO(out, false);
+
+	json_open(&j, '[');
+	if (plans_get(k->serve->plans, &w, &plan, NULL, &none) == 0) {
+		for (size_t i = 0; i < plan->naming.n; i++) {
+			json_str(&j, plan->naming.v[i]);
+		}
+	}
+	json_close(&j, ']');
+}
+
+static void on_named(void *arg, const struct errand_end *end)
+{
+	struct approve_case *k = arg;
+	AUTO(json_doc_done) struct json_doc doc = { 0 };
+	struct ssb_error err = { 0 };
+	const char *why = end->why;
+	int failed = 0;
+
+	mcp_on_cancel(k->call, NULL, NULL);
+	if (end->fate != ERRAND_DONE || json_read(&doc, end->data, end->len, &why) != 0) {
+		failed = ssb_fail(&err, SSB_E_SYS, 0, "args",
+		                  "could not look up the files that the arguments name: %s", why);
+	} else {
+		JSON_EACH (n, &doc, json_top(&doc)) {
+			failed |= string_list_add(&k->naming, json_string(n, ""), MAX_ARGS);
+		}
+	}
+	k->resume(k->arg, failed != 0 ? &err : NULL);
+}
+
+int approve_look_up(struct approve_case *k, struct ssb_error *err)
+{
+	bool paths = false;
+
+	for (size_t i = 0; k->args != NULL && k->args[i] != NULL && !paths; i++) {
+		paths = plan_word_may_be_path(k->args[i]);
+	}
+	return paths ? start_errand(k, write_naming, on_named, err) : 0;
 }
 
 static int look_at_files(void *arg, struct ssb_error *err)

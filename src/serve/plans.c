@@ -161,6 +161,8 @@ static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 	const uint64_t numbers[] = { w->narrow.offline,
 		                     w->narrow.read_only,
 		                     w->asks,
+		                     w->look == NULL,
+		                     length_of(w->look),
 		                     w->narrow.max_seconds,
 		                     n_args,
 		                     c.n_given[0],
@@ -179,6 +181,7 @@ static void make_key(const struct plan_wish *w, uint8_t ret[SHA256_BYTES])
 	for (size_t i = 0; i < n_args; i++) {
 		mix_text(&h, w->args[i]);
 	}
+	mix_list(&h, w->look);
 	mix_consent(&h, w);
 	sha256_final(&h, ret);
 }
@@ -247,7 +250,7 @@ static bool is_fresh(const struct kept_plan *k, const struct skill *skill,
                      const uint8_t policy[SHA256_BYTES])
 {
 	/* Whether a word of the arguments names a file can change at any time. */
-	return !k->plan->names_files && clock_ms() - k->made_ms < FRESH_MS &&
+	return k->plan->naming.n == 0 && clock_ms() - k->made_ms < FRESH_MS &&
 	       memcmp(k->policy, policy, SHA256_BYTES) == 0 && has_same_manifest(skill, k->plan) &&
 	       has_same_grants(k->plan);
 }
@@ -289,7 +292,8 @@ static int make_plan(struct plans *p, const struct plan_wish *w, struct ssb_plan
 		                        .consent = consent_of(w),
 		                        .narrow = w->narrow,
 		                        .served = true,
-		                        .asks = w->asks };
+		                        .asks = w->asks,
+		                        .look = w->look };
 
 	if (plan_decide(&q, &plan, diags, err) != 0) {
 		return -1;

@@ -15,6 +15,7 @@ struct plan_wish {
 	char *const *args; /* NULL-terminated; NULL: none */
 	struct narrow narrow;
 	bool asks; /* the client can ask the owner about files that the arguments name */
+	const struct string_list *look;    /* struct plan_request.look */
 	const struct consent_input *input; /* what the owner said about the skill; NULL: nothing */
 };
 

@@ -344,5 +344,14 @@ void tool_run_skill(void *app, struct mcp_call *c)
 	}
 	r->consent.resume = on_step;
 	r->consent.arg = r;
-	decide_call(steal_ptr(&r));
+	switch (approve_look_up(&r->consent, &err)) {
+	case 0:
+		decide_call(steal_ptr(&r));
+		break;
+	case CONSENT_WAITS:
+		(void)steal_ptr(&r); /* until on_step() */
+		break;
+	default:
+		run_say_error(c, &err);
+	}
 }
