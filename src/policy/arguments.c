@@ -70,7 +70,7 @@ static const char *path_part(const char *word)
 	return word[0] != '-' ? word : equals != NULL ? equals + 1 : "";
 }
 
-bool plan_word_may_be_path(const char *word)
+bool arguments_may_be_path(const char *word)
 {
 	return strpbrk(path_part(word), "/.~") != NULL;
 }
@@ -79,7 +79,7 @@ bool plan_word_may_be_path(const char *word)
 static bool is_looked_up(const struct plan_request *q, const char *word)
 {
 	return !q->served ||
-	       (plan_word_may_be_path(word) && (q->look == NULL || string_list_has(q->look, word)));
+	       (arguments_may_be_path(word) && (q->look == NULL || string_list_has(q->look, word)));
 }
 
 /* True if a word that names nothing yet looks like the name of a file to make, such as "out.csv" or

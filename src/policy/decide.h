@@ -81,7 +81,7 @@ struct plan_request {
 
 /* Returns true if this argument of a client may be a path. Any other word of a client is only a
  * word, even if it is the name of a file. */
-bool plan_word_may_be_path(const char *word);
+bool arguments_may_be_path(const char *word);
 
 /* Makes the plan for a request. On success *ret_plan is new. The plan may contain refusals, which
  * prevent its run. `diags` may be NULL. */

@@ -282,7 +282,7 @@ int approve_look_up(struct approve_case *k, struct ssb_error *err)
 	bool paths = false;
 
 	for (size_t i = 0; k->args != NULL && k->args[i] != NULL && !paths; i++) {
-		paths = plan_word_may_be_path(k->args[i]);
+		paths = arguments_may_be_path(k->args[i]);
 	}
 	return paths ? start_errand(k, write_naming, on_named, err) : 0;
 }

@@ -142,6 +142,7 @@ static const char *const GOOD[] = {
 	SKILL "permissions: {network: {egress: []}, filesystem: {read: [], write: []}}\n" ENTRY,
 	SKILL "permissions: {env_vars: {allow: []}, syscalls: {profile: permissive}}\n" ENTRY,
 	SKILL "permissions: {filesystem: {read: [~/, /, '~', /a b]}}\n" ENTRY,
+	SKILL "permissions: {filesystem: {arguments: 'write'}}\n" ENTRY,
 	"skill: {name: 42, version: \"true\", description: '', author: ''}\n"
 	"permissions: {}\n" ENTRY,
 	"skill: {name: W\xc3\xa4tter \xe5\xa4\xa9\xe6\xb0\x97, version: '1', description: "
@@ -276,6 +277,10 @@ static const struct {
 	{ PERM("filesystem: {read: [\"/a\\tb\"]}"), 3, "control character", "" },
 	{ PERM("filesystem: {read: [{a: b}]}"), 3, "read must be a text", "" },
 	{ PERM("filesystem: {exec: []}"), 3, "unknown key", "read, write" },
+	{ PERM("filesystem: {arguments: all}"), 3, "unknown arguments", "one of read, write" },
+	{ PERM("filesystem: {arguments: raed}"), 3, "unknown arguments", "did you mean read?" },
+	{ PERM("filesystem: {arguments: [read]}"), 3, "arguments must be a text", "" },
+	{ PERM("filesystem: {arguments: true}"), 3, "arguments", "" },
 	{ PERM("env_vars: {allow: ['AWS_*']}"), 3, "has a wildcard", "each variable" },
 	{ PERM("env_vars: {allow: ['*']}"), 3, "has a wildcard", "" },
 	{ PERM("env_vars: {allow: [A=b]}"), 3, "has a value", "" },

@@ -73,6 +73,8 @@ static const char *const WHOLE[] = {
 	"resources: {memory_mb: 7, max_disk_mb: 9}\n",
 	HEAD "permissions: {network: {max_bytes_in: 5}}\n",
 	"skill: {name: s, version: '1'}\npermissions: {filesystem: {read: [~/x]}}\n",
+	HEAD "permissions: {filesystem: {arguments: read}}\n",
+	HEAD "permissions: {filesystem: {read: [/srv/a], arguments: write}}\n",
 };
 
 static void whole_manifests(void **state)

@@ -66,6 +66,7 @@ static void used(struct needs *s)
 	add(s, NEED_NETWORK, "looked.example", 0);
 	add(s, NEED_READ, "~/used/a", 0);
 	add(s, NEED_WRITE, "/srv/used/a", 0);
+	add(s, NEED_ARGUMENTS, "read", 0);
 	add(s, NEED_ENV, "USED", 0);
 	struct need absent = { .kind = NEED_ENV,
 		               .value = (char *)(uintptr_t) "ABSENT",
@@ -85,6 +86,9 @@ static const struct {
 	const char *keeps;
 } CASES[] = {
 	{ HEAD "permissions: {}\n", 0, "" },
+	{ HEAD "permissions: {filesystem: {arguments: read}}\n", 0, "" },
+	{ HEAD "permissions: # note\n  filesystem: {read: [~/not], arguments: \"write\"}\n", 2,
+	  "# note" },
 	{ HEAD "# note\npermissions:\n  filesystem:\n    read:\n      - ~/used # a\n      - ~/not\n"
 	       "    write: [/srv/used, /srv/not]\n  env_vars:\n    allow: [USED, ABSENT, NEVER]\n",
 	  4, "# note" },
