@@ -229,6 +229,10 @@ def test_a_skill_without_a_manifest(ssb, files):
     t = Terminal(ssb, "run", d, "scripts/main.py", files / "data/people.csv").wait_for(ASK)
     assert t.type("y").end() == 0 and "GOT ann" in t.text and "main.py for this" not in t.text, t.text
     assert "GOT" not in ssb.run(d, "scripts/main.py", files / "data/people.csv").ok().text
+    # A relative name works as it is written: the run starts in the caller's directory.
+    t = Terminal(ssb, "run", d, "scripts/main.py", "data/people.csv", cwd=files).wait_for(ASK)
+    assert t.type("y").end() == 0 and "GOT ann" in t.text and "['people.csv']" in t.text, t.text
+    assert ssb.last_trace()["plan"]["argv"][-1] == "data/people.csv"
 
 
 @pytest.mark.parametrize("declared", [None, "read"])
