@@ -21,6 +21,7 @@
 #include "os/file.h"
 #include "otel/otel.h"
 #include "otel/otel_config.h"
+#include "policy/path.h"
 #include "sandbox/sandbox.h"
 #include "session/keeper.h"
 #include "trace/reader.h"
@@ -278,7 +279,8 @@ static void say_summary(const struct ssb_result *r)
 	          r->trace_path);
 }
 
-/* Returns the first argument that names a file relative to the current directory, or NULL. */
+/* Returns the first argument that names a file relative to the current directory and that the
+ * program cannot find, because it starts elsewhere; or NULL. */
 static const char *find_named_file(const struct ssb_plan *plan)
 {
 	const char *found = NULL;
@@ -286,7 +288,10 @@ static const char *find_named_file(const struct ssb_plan *plan)
 	for (size_t i = 1; i < plan->argv.n && found == NULL; i++) {
 		const char *word = plan->argv.v[i];
 		bool relative = word[0] != '/' && word[0] != '-' && word[0] != '\0';
-		found = relative && access(word, R_OK) == 0 ? word : NULL;
+		auto_free char *real = relative ? path_real(word) : NULL;
+		bool missed =
+		        plan->elsewhere || (real != NULL && string_list_has(&plan->named, real));
+		found = relative && missed && access(word, R_OK) == 0 ? word : NULL;
 	}
 	return found;
 }
@@ -295,16 +300,20 @@ static const char *find_named_file(const struct ssb_plan *plan)
  * everybody after a failure if an argument names a file there. */
 static void say_workdir(const struct request *r, const struct ssb_plan *plan, bool failed)
 {
-	bool quiet = !plan->elsewhere || request_has(r, FLAG_QUIET);
+	bool quiet = request_has(r, FLAG_QUIET);
 	const char *file = quiet || !failed ? NULL : find_named_file(plan);
 
 	if (file != NULL) {
 		auto_buf word = BUF(SAY_MAX);
 		shell_quote(&word, file);
-		say_notef("the current directory is not in the sandbox, so the program did not "
-		          "find %s; to let it read the file: --read %s",
+		say_notef(plan->elsewhere ? "the current directory is not in the sandbox, so the "
+		                            "program did not "
+		                            "find %s; to let it read the file: --read %s"
+		                          : "the skill may not read %s, so the program did not "
+		                            "find it; to let "
+		                            "it read the file: --read %s",
 		          word.data, word.data);
-	} else if (!quiet && !failed && isatty(STDERR_FILENO)) {
+	} else if (plan->elsewhere && !quiet && !failed && isatty(STDERR_FILENO)) {
 		say_notef("the current directory is not in the sandbox, so the command starts in "
 		          "%s; to show it: --read .",
 		          plan->workdir);

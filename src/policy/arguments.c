@@ -239,8 +239,9 @@ static void deny_file(const struct naming *n, const struct named_file *f, const 
 /* Decides about a file that nothing else in the plan shows. */
 static bool decide_file(struct naming *n, struct named_file *f)
 {
-	static const char AGENT[] = "an agent named it in the arguments, and you have not given it "
-	                            "to the server";
+	static const char AGENT[] =
+	        "an agent named it in the arguments, and no option of the server "
+	        "grants it";
 	struct build *b = n->b;
 	bool served = b->request->served;
 	bool given =
@@ -269,6 +270,20 @@ static bool decide_file(struct naming *n, struct named_file *f)
 	return false;
 }
 
+/* Returns true if the word means the caller's file, and the program should get its path: the
+ * manifest or the owner said so in general, or the owner granted this very file, and the skill has
+ * none of this name. */
+static bool is_callers(const struct naming *n, const struct named_file *f)
+{
+	const struct build *b = n->b;
+
+	return n->declared || n->granted > 0 ||
+	       (f->text[0] != '/' &&
+	        ARRAY_HAS(g, b->plan->grants, b->plan->n_grants,
+	                  g->origin == ORIGIN_FLAG && strcmp(g->path, f->path) == 0) &&
+	        faccessat(b->source->fd, f->text, F_OK, 0) != 0);
+}
+
 static void take_word(struct naming *n, size_t at)
 {
 	AUTO(named_file_done) struct named_file f = { .fd = -1 };
@@ -291,7 +306,7 @@ static void take_word(struct naming *n, size_t at)
 		shown = strdup(f.path);
 		b->failed |= shown == NULL;
 	}
-	if (shown != NULL && (n->declared || n->granted > 0)) {
+	if (shown != NULL && is_callers(n, &f)) {
 		remember_word(b, at, f.text, shown);
 	} else {
 		free(shown);

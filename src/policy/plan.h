@@ -226,9 +226,9 @@ struct ssb_plan {
 	/* Files that the arguments name, and that the owner may be asked about: the manifest does
 	 * not ask for such files, and nothing else grants them. Real paths. */
 	struct string_list named;
-	struct string_list naming; /* the words of the arguments that name an existing file */
-	enum skill_format format; /* of the skill */
-	char *skill_dir;          /* real, absolute; NULL for a bare command */
+	struct string_list naming; /* the words of the arguments that name a file */
+	enum skill_format format;  /* of the skill */
+	char *skill_dir;           /* real, absolute; NULL for a bare command */
 	/* The skill has no entrypoint, and the caller's first argument names the script. If the
 	 * caller named none, `argv` is empty. */
 	bool by_script;

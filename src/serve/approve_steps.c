@@ -57,7 +57,7 @@ void approve_done(struct approve_case *k)
 static int get_plan(const struct approve_case *k, const struct ssb_plan **ret,
                     struct ssb_error *err)
 {
-	/* A dry run is already in an errand. */
+	/* A dry run is already in an errand, so it may look up every path. */
 	const struct plan_wish w = { .skill = &k->skill,
 		                     .args = k->args,
 		                     .narrow = k->narrow,

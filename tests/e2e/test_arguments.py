@@ -220,6 +220,20 @@ def test_a_file_that_is_not_declared_is_asked_about(ssb, files):
     assert "GOT ann" in run(d, one, answer="y")
 
 
+def test_the_hint_without_a_terminal(ssb, files):
+    """Without a terminal nothing is asked or granted. The flag that is printed is enough, also for a
+    relative name in a skill that runs in /skill."""
+    d = ssb.skill("import sys\nprint(open(sys.argv[1]).read())", files={"data/own.csv": "own"})
+    r = ssb.run(d, "data/people.csv", cwd=files)
+    assert r.code == 1 and "may not read data/people.csv, so" in r.errors, r
+    flags = shlex.split(r.errors.split("to let it read the file: ")[1].splitlines()[0])
+    assert ssb.run(*flags, d, "data/people.csv", cwd=files).ok().text == "ann\n"
+    # A name that the skill itself has stays the skill's.
+    ssb.write(files / "data/own.csv", "the caller's")
+    assert ssb.run("--read", "data/own.csv", d, "data/own.csv", cwd=files).ok().text == "own\n"
+    assert "may not read" not in ssb.run(ssb.skill("exit(3)"), "3", "none.csv", cwd=files).errors
+
+
 def test_a_skill_without_a_manifest(ssb, files):
     d = ssb.mkdir("sk")
     ssb.write(d / "SKILL.md", "---\nname: sk\ndescription: Reads\n---\n")
@@ -244,7 +258,7 @@ def test_a_client_of_the_server_gains_nothing(ssb, files, era, declared):
     with served(ssb, era=era) as client:  # it cannot ask the owner
         ran = structured(client.tool("run_skill", **call))
         assert "GOT" not in ran["stdout"] and len(ran["withheld"]) == (1 if declared else 0), ran
-        assert not declared or "an agent named it" in ran["withheld"][0]
+        assert not declared or "an agent named it in the arguments" in ran["withheld"][0]
     with served(ssb, era=era, capabilities=ASKS) as client:
         result, asked = answered(client, "deny", **call)
         assert failure(result)["code"] == "approval_required" and "ann" not in json.dumps(result)
