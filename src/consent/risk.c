@@ -7,6 +7,24 @@
 #include "base/own.h"
 #include "policy/secrets.h"
 
+/* Returns true if the owner declined the item `what`. An item that is only withheld until the owner
+ * agrees is not declined. */
+static bool is_declined(const struct ssb_plan *p, const char *what)
+{
+	return ARRAY_HAS(e, p->withheld, p->n_withheld,
+	                 e->value == NULL && strcmp(e->what, what) == 0);
+}
+
+/* Returns true if callers can give the skill files of theirs with at least this access. */
+static bool takes_arguments(const struct ssb_plan *p, enum named_files access)
+{
+	const char *value;
+
+	return ARRAY_HAS(what, p->requested.v, p->requested.n,
+	                 plan_requested_kind(*what, &value) == REQUESTED_ARGUMENTS &&
+	                         named_files_from(value) >= access && !is_declined(p, *what));
+}
+
 static bool reads_yours(const struct ssb_plan *p)
 {
 	for (size_t i = 0; i < p->n_grants; i++) {
@@ -15,12 +33,13 @@ static bool reads_yours(const struct ssb_plan *p)
 			return true;
 		}
 	}
-	return false;
+	return takes_arguments(p, NAMED_READ);
 }
 
 static bool changes_files(const struct ssb_plan *p)
 {
-	return ARRAY_HAS(grant, p->grants, p->n_grants, grant->access == ACCESS_WRITE);
+	return takes_arguments(p, NAMED_WRITE) ||
+	       ARRAY_HAS(grant, p->grants, p->n_grants, grant->access == ACCESS_WRITE);
 }
 
 static bool reaches_hosts(const struct ssb_plan *p)
@@ -38,14 +57,6 @@ static bool is_variable(const char *entry, const char *name)
 	size_t n = strcspn(entry, "=");
 
 	return strlen(name) == n && strncmp(name, entry, n) == 0;
-}
-
-/* Returns true if the owner declined the item `what`. An item that is only withheld until the owner
- * agrees is not declined. */
-static bool is_declined(const struct ssb_plan *p, const char *what)
-{
-	return ARRAY_HAS(e, p->withheld, p->n_withheld,
-	                 e->value == NULL && strcmp(e->what, what) == 0);
 }
 
 static bool leaks_credentials(const struct ssb_plan *p)

@@ -93,6 +93,7 @@ struct grant {
 	uid_t uid; /* owner of the object on the host */
 	gid_t gid;
 	bool create;   /* does not exist yet: the run creates it (sandbox/prepared.h) */
+	bool made;     /* with `create`, in struct prepared: this run made the object itself */
 	int parent_fd; /* with `create`: O_PATH of the nearest existing parent, owned; or -1 */
 	char *missing; /* with `create`: the path from that parent, "a/b"; or NULL */
 	/* with `create`: the skill for which new directories are recorded (unlisted.h); or NULL */

@@ -18,19 +18,18 @@
 /* Makes `name` in `dir` unless it exists, and opens it. Returns a new fd, or -1. Fails unless
  * `name` is the caller's own directory or regular file: another process may have put something else
  * there meanwhile. */
-static int make_one(int dir, const char *name, bool is_dir, const struct grant *g,
-                    struct ssb_error *err)
+static int make_one(int dir, const char *name, bool is_dir, struct grant *g, struct ssb_error *err)
 {
 	struct stat st;
 	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
 
-	/* Only the missing name was judged, so a file that a caller named must be a new one. */
-	if (made < 0 && (errno != EEXIST || g->origin == ORIGIN_CALLER)) {
+	if (made < 0 && errno != EEXIST) {
 		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot create '%.200s'", g->path);
 	}
 	auto_fd fd =
 	        openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
-	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir && !S_ISREG(st.st_mode)) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && !is_dir &&
+	    (!S_ISREG(st.st_mode) || (g->origin == ORIGIN_CALLER && st.st_nlink != 1))) {
 		errno = EEXIST; /* another process has put another kind of file there */
 		own_close(&fd);
 	}
@@ -43,6 +42,7 @@ static int make_one(int dir, const char *name, bool is_dir, const struct grant *
 		                "'%.200s' was created by uid %u meanwhile, so it is not used",
 		                g->path, (unsigned)st.st_uid);
 	}
+	g->made = made == 0;
 	if (made == 0 && is_dir && g->made_for != NULL) {
 		unlisted_mark(fd, g->made_for, g->kept_in);
 	}
@@ -136,7 +136,7 @@ static void remove_empty(const struct grant *g)
 {
 	struct stat made, now;
 
-	if (g->origin == ORIGIN_CALLER && g->fd >= 0 && fstat(g->fd, &made) == 0 &&
+	if (g->origin == ORIGIN_CALLER && g->made && g->fd >= 0 && fstat(g->fd, &made) == 0 &&
 	    made.st_size == 0 &&
 	    fstatat(g->parent_fd, g->missing, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    now.st_dev == made.st_dev && now.st_ino == made.st_ino) {

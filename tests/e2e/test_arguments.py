@@ -190,6 +190,11 @@ def test_an_approval_contains_it(ssb, files):
     d = ssb.skill(READ, arguments="read")
     said = ssb.ssb("approve", "--yes", d).ok()
     assert "read the files you name when you call it" in said.text + said.errors
+    assert "risk: medium" in said.text + said.errors, said
+    net = ssb.skill(READ, arguments="read", egress=[{"domain": "a.example"}])
+    said = ssb.ssb("approve", "--yes", net).ok()
+    assert "risk: high" in said.text + said.errors and "can read the files you name when you call it " \
+        "and send" in (said.text + said.errors).replace("\n    | ", ""), said
     assert "GOT ann" in ssb.run(d, "data/people.csv", cwd=files).ok().text
     ssb.ssb("approve", "--yes", "--without", "files named in arguments: read", d).ok()
     assert "GOT" not in ssb.run(d, "data/people.csv", cwd=files).ok().text
