@@ -117,9 +117,9 @@ def man_examples():
 
 
 def test_examples_of_the_manual(tmp_path):
-    small, weather, wrong, said = man_examples()
+    small, weather, rows, wrong, said = man_examples()
     path = tmp_path / "skillsandbox.yaml"
-    for text in (small, weather):
+    for text in (small, weather, rows):
         path.write_text(text)
         assert parser(path).returncode == 0, parser(path).stderr
         assert schema_accepts(path)
