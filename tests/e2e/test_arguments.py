@@ -311,7 +311,10 @@ def test_learn_check_and_shrink(ssb, files):
     ssb.ssb("learn", d, "--", "scripts/main.py", "data/people.csv", cwd=files).ok()
     text = (d / "skillsandbox.yaml").read_text()
     assert "arguments: read" in text and "people" not in text, text
-    assert "GOT ann" in ssb.run(d, "data/people.csv", cwd=files).ok().text
+    # The word that names the script is not a file of the caller, even if there is one of this name.
+    ssb.write(files / "scripts/main.py", "the caller's")
+    assert "GOT ann" in ssb.run(d, "scripts/main.py", "data/people.csv", cwd=files).ok().text
+    assert [target for target, *_ in grants(ssb)] == [str(files / "data/people.csv")]
     assert "everything" in ssb.ssb("check", d, "--against", "last").ok().text
     wide = ssb.write(d / "skillsandbox.yaml", text.replace("arguments: read", "arguments: write"))
     assert "-    arguments: write\n+    arguments: read" in ssb.ssb("shrink", d).ok().text
