@@ -16,7 +16,7 @@ struct call {
 /* Plans a call with one argument; the caller is in the home. */
 static struct ssb_plan *call(struct call c)
 {
-	const struct given given = { SSB_OPT_READ, (char *)(uintptr_t)c.given };
+	const struct given given = { .option = SSB_OPT_READ, .value = (char *)(uintptr_t)c.given };
 	char *args[] = { (char *)(uintptr_t)c.word, NULL };
 	struct plan_request q = { .owner = &owner,
 		                  .skill = at("skill"),
