@@ -8,7 +8,10 @@ _skillsandbox()
 	COMPREPLY=()
 
 	local commands='run shell list validate lint inspect prove doctor init shrink check learn approve allow diff approvals serve ps watch why audit session setup hook help'
-	local grants='--read --write --project --project-read --net --allow-private --env --memory --timeout --cpu-shares
+	local presets='browser git go java node python rust'
+	local sets='@anthropic @bitbucket @crates @debian @gemini @github @gitlab @go @gradle @huggingface @maven
+		@mistral @nodejs @npm @openai @openrouter @packagist @pypi @rubygems @rustup @ubuntu @yarn'
+	local grants='--read --write --project --project-read --preset --cache --net --allow-private --env --memory --timeout --cpu-shares
 		--max-output --max-processes --max-files --max-disk --profile --audit --toolchain
 		--best-effort --unix-sockets --without --policy'
 	local files='--rootfs --image'
@@ -59,7 +62,7 @@ _skillsandbox()
 		return
 		;;
 	--net)
-		mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -A hostname -W "$sets" -- "$cur")
 		return
 		;;
 	--skills)
@@ -73,6 +76,10 @@ _skillsandbox()
 		;;
 	--audit)
 		mapfile -t COMPREPLY < <(compgen -W 'full violations off' -- "$cur")
+		return
+		;;
+	--preset)
+		mapfile -t COMPREPLY < <(compgen -W "$presets" -- "$cur")
 		return
 		;;
 	--profile)
@@ -131,7 +138,7 @@ _skillsandbox()
 		'session violation') words='--type --details --json --help' ;;
 		'session kill') words='--grace --reason --json --help' ;;
 		'session '*) words='--reason --json --help' ;;
-		'audit prune') words='--older-than --keep --dry-run --json --quiet --help' ;;
+		'audit prune') words='--older-than --caches --keep --dry-run --json --quiet --help' ;;
 		esac
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		return

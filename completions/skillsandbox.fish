@@ -108,7 +108,9 @@ complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -s r -l 
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -s w -l write -r -F -d 'Let the skill read and write a path'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l project -d 'Let the skill read and write the current directory'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l project-read -d 'Let the skill read the current directory'
-complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -l net -x -a '(__fish_print_hostnames)' -d 'Let the skill connect to a host'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -l net -x -a '(__fish_print_hostnames) @anthropic @bitbucket @crates @debian @gemini @github @gitlab @go @gradle @huggingface @maven @mistral @nodejs @npm @openai @openrouter @packagist @pypi @rubygems @rustup @ubuntu @yarn' -d 'Let the skill connect to a host'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l preset -x -a 'browser git go java node python rust' -d 'Grant what a kind of work needs'
+complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l cache -d 'Keep ~/.cache of the sandbox for the next run'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l allow-private -x -a '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.1/32 fd00::/8' -d 'Let granted hosts have addresses in a private range'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants" -l env -x -a '(set -nx)' -d 'Pass a variable on, or set it'
 complete -c skillsandbox -n "__fish_seen_subcommand_from $grants learn" -s m -l memory -x -d 'Memory of all processes'
@@ -148,6 +150,7 @@ complete -c skillsandbox -n '__fish_seen_subcommand_from audit; and __fish_seen_
 complete -c skillsandbox -n '__fish_seen_subcommand_from verify export' -l key -r -F -d 'The public key to trust'
 complete -c skillsandbox -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'Where to'
 complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l older-than -x -d 'Remove runs whose record has not changed for'
+complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l caches -d 'Remove the caches of skills'
 complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l keep -x -d 'Remove all runs but the newest'
 complete -c skillsandbox -n '__fish_seen_subcommand_from prune' -l dry-run -d 'Say what would be removed'
 

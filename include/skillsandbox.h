@@ -68,7 +68,7 @@ SSB_API const struct ssb_diag *ssb_diags_get(const struct ssb_diags *d, size_t i
 enum ssb_option {
 	SSB_OPT_READ,          /* path; repeatable */
 	SSB_OPT_WRITE,         /* path; repeatable */
-	SSB_OPT_NET,           /* HOST[:PORT]; repeatable */
+	SSB_OPT_NET,           /* HOST[:PORT], or a set of hosts such as "@npm"; repeatable */
 	SSB_OPT_ENV,           /* NAME or NAME=VALUE; repeatable */
 	SSB_OPT_MEMORY,        /* "512M", "1G", bare number = MiB */
 	SSB_OPT_TIMEOUT,       /* "30s", "5m", "1h", bare number = seconds */
@@ -96,6 +96,10 @@ enum ssb_option {
 	 * current directory. Not a home directory or one around it */
 	SSB_OPT_PROJECT,
 	SSB_OPT_PROJECT_READ,
+	/* a name: "node"; its hosts, paths, variables and limits are granted; repeatable */
+	SSB_OPT_PRESET,
+	/* "1G", bare number = MiB: the size of a directory that the skill keeps between runs */
+	SSB_OPT_CACHE,
 };
 
 struct ssb_options;

@@ -28,6 +28,7 @@
 #define MAX_GRANTS       256
 #define MAX_NAMED_WORDS  1024 /* arguments in which files of the caller are looked for */
 #define MAX_NAMED_FILES  128  /* files of the caller that one run is granted */
+#define MAX_PRESETS      16   /* of one run */
 #define MAX_COVERS       64   /* covers in all grants together */
 #define MAX_ENV_VARS     256
 #define MAX_ENV_BYTES    (1024 * 1024)
@@ -39,6 +40,13 @@
 #define MAX_HIDDEN_LINKS 1024  /* symlinks among these names */
 #define MIN_STACK_BYTES  (256 * 1024) /* planning a run needs 80 KiB of the stack */
 #define MAX_MOUNTS_BYTES (4UL << 20)  /* bytes of /proc/self/mountinfo */
+
+/* Caches of skills */
+#define CACHES_DIR           "caches" /* in the state directory */
+#define DEF_CACHE_SIZE       "1G"
+#define MAX_CACHE_MB         (1024 * 1024)
+#define CACHE_BYTES_PER_FILE 1024 /* a larger number of files empties a cache */
+#define MAX_CACHE_DEPTH      64   /* a cache with deeper directories is emptied */
 
 /* Root file systems and the images that they are unpacked from */
 #define IMAGES_DIR       "images" /* in the state directory */

@@ -63,6 +63,7 @@ enum cli_flag {
 	FLAG_SARIF,
 	FLAG_LAST,
 	FLAG_LIST,
+	FLAG_CACHES,
 	FLAG_SESSION, /* FLAG_SESSION and all flags after it have a value */
 	FLAG_SKILL,
 	FLAG_SINCE,

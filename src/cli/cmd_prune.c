@@ -13,6 +13,7 @@
 #include "cli/cli_record.h"
 #include "cli/say.h"
 #include "report/render.h"
+#include "sandbox/caches.h"
 
 /* A record that was written to in the last 10 seconds is never removed: it may belong to a run that
  * has not locked it yet. */
@@ -50,9 +51,13 @@ static int parse_request(const struct request *r, struct prune *p, struct ssb_er
 	const char *keep = request_value(r, FLAG_KEEP);
 	int64_t seconds = 0;
 
-	if ((older == NULL) == (keep == NULL) || r->operands.n > 0) {
-		return ssb_fail(err, SSB_E_USAGE, 0, "",
-		                "audit prune needs --older-than TIME or --keep N");
+	bool caches = request_has(r, FLAG_CACHES);
+
+	if ((caches ? keep != NULL : (older == NULL) == (keep == NULL)) || r->operands.n > 0) {
+		return ssb_fail(
+		        err, SSB_E_USAGE, 0, "",
+		        "audit prune needs --older-than TIME or --keep N, or --caches with or "
+		        "without --older-than TIME");
 	}
 	if ((older != NULL && cli_record_seconds(older, &seconds, err) != 0) ||
 	    (keep != NULL && parse_count(keep, &p->keep, err) != 0)) {
@@ -86,11 +91,12 @@ static void remove_one(struct prune *p, const struct runs *runs, const struct ru
 	p->bytes += e->size;
 }
 
-static int print_result(const struct prune *p, bool as_json)
+static int print_result(const struct request *r, const struct prune *p)
 {
+	bool caches = request_has(r, FLAG_CACHES);
 	auto_buf out = BUF(SAY_MAX);
 
-	if (as_json) {
+	if (request_has(r, FLAG_JSON)) {
 		struct json j = JSON_TO(&out, true);
 		json_open(&j, '{');
 		json_kuint(&j, "removed", p->removed);
@@ -100,13 +106,44 @@ static int print_result(const struct prune *p, bool as_json)
 		json_kbool(&j, "dry_run", p->dry);
 		json_close(&j, '}');
 	} else {
-		buf_addf(&out,
-		         "%s %zu run%s; size of the records: ", p->dry ? "would remove" : "removed",
-		         p->removed, p->removed == 1 ? "" : "s");
+		buf_addf(&out, "%s %zu %s%s; size of the %s: ", p->dry ? "would remove" : "removed",
+		         p->removed, caches ? "cache" : "run", p->removed == 1 ? "" : "s",
+		         caches ? "caches" : "records");
 		render_bytes(&out, p->bytes);
 	}
 	buf_addc(&out, '\n');
 	return say_out(STDOUT_FILENO, &out);
+}
+
+static int finish_prune(const struct request *r, const struct prune *p)
+{
+	int status = EXIT_FINE;
+
+	if (request_has(r, FLAG_JSON) || !request_has(r, FLAG_QUIET)) {
+		status = print_result(r, p);
+	}
+	return p->failed > 0 ? EXIT_SANDBOX : status;
+}
+
+/* Removes the caches that no run uses: all, or those not used for the time of --older-than. */
+static int prune_caches(const struct request *r, const struct owner *owner, const struct prune *p)
+{
+	bool all = request_value(r, FLAG_OLDER_THAN) == NULL;
+	struct caches_sum sum;
+
+	caches_prune(owner->state_dir, all ? INT64_MAX : p->digests_before, p->dry, &sum);
+	if (sum.busy > 0) {
+		say_warningf("%zu cache%s in use by a run, and kept", sum.busy,
+		             sum.busy == 1 ? " is" : "s are");
+	}
+	if (sum.failed > 0) {
+		say_warningf("%zu cache%s could not be removed", sum.failed,
+		             sum.failed == 1 ? "" : "s");
+	}
+	const struct prune found = {
+		.dry = p->dry, .removed = sum.removed, .failed = sum.failed, .bytes = sum.bytes
+	};
+	return finish_prune(r, &found);
 }
 
 int cmd_prune(struct request *r)
@@ -116,8 +153,13 @@ int cmd_prune(struct request *r)
 	struct ssb_error err = { 0 };
 	struct prune p = { 0 };
 
-	if (parse_request(r, &p, &err) != 0 || owner_load(&owner, &err) != 0 ||
-	    runs_open_some(&runs, owner.state_dir, &err) != 0) {
+	if (parse_request(r, &p, &err) != 0 || owner_load(&owner, &err) != 0) {
+		return cli_record_fail(&err);
+	}
+	if (request_has(r, FLAG_CACHES)) {
+		return prune_caches(r, &owner, &p);
+	}
+	if (runs_open_some(&runs, owner.state_dir, &err) != 0) {
 		return cli_record_fail(&err);
 	}
 	if (runs.cut) {
@@ -130,9 +172,5 @@ int cmd_prune(struct request *r)
 		}
 	}
 	p.digests = digest_cache_prune(owner.state_dir, p.digests_before, p.dry);
-	int status = EXIT_FINE;
-	if (request_has(r, FLAG_JSON) || !request_has(r, FLAG_QUIET)) {
-		status = print_result(&p, request_has(r, FLAG_JSON));
-	}
-	return p.failed > 0 ? EXIT_SANDBOX : status;
+	return finish_prune(r, &p);
 }

@@ -70,18 +70,12 @@ static bool says_variable(const struct string_list *l, const char *name)
 	return false;
 }
 
-/* Does the list contain the host? A host without a port means port 443. */
-static bool says_host(const struct string_list *l, const char *host)
+/* Returns true if the owner's flags, presets or policy file grant the host at port 443. */
+static bool says_host(const struct ssb_plan *p, const char *host)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		size_t n = strlen(host);
-		const char *said = l->v[i];
-		if (strncmp(said, host, n) == 0 &&
-		    (said[n] == '\0' || strcmp(said + n, ":443") == 0)) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, p->egress, p->n_egress,
+	                 e->from != NULL && strcmp(e->domain.s, host) == 0 &&
+	                         egress_rule_has_port(e, 443));
 }
 
 /* Returns true if the command line sets this limit. `value` is what the manifest asks for, such
@@ -105,7 +99,7 @@ static bool is_said(const struct request *r, const struct ssb_plan *p, const str
 
 	switch (a->kind) {
 	case ABILITY_NETWORK:
-		return says_host(&o->net, a->value);
+		return says_host(p, a->value);
 	case ABILITY_READ:
 		return says_path(p, &o->read, a->value) || says_path(p, &o->write, a->value);
 	case ABILITY_WRITE:

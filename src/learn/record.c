@@ -31,6 +31,7 @@ static void record_reading_done(struct record_reading *r)
 	for (size_t i = 0; i < r->n_places; i++) {
 		free(r->places[i].target);
 	}
+	string_list_done(&r->preset);
 	for (size_t i = 0; i < r->asked.n; i++) {
 		free(r->asked.v[i]);
 	}
@@ -174,7 +175,8 @@ static void take_place(struct record_reading *r, const struct line *l, const str
 		r->nomem |= copy == NULL;
 		r->places[r->n_places] =
 		        (struct shown_place){ copy,
-			                      origin == ORIGIN_SKILL || origin == ORIGIN_TOOLCHAIN,
+			                      origin == ORIGIN_SKILL || origin == ORIGIN_CACHE ||
+			                              origin == ORIGIN_TOOLCHAIN,
 			                      origin == ORIGIN_CALLER };
 		r->n_places += copy != NULL;
 	}
@@ -209,6 +211,11 @@ static void take_run(struct record_reading *r, const struct line *l)
 		if (item != NULL) {
 			take_asked(r, item);
 		}
+	}
+	JSON_EACH (n, &l->doc, json_member(&l->doc, plan, "env_preset")) {
+		const char *name = record_value(n);
+		r->nomem |= name != NULL && r->preset.n < 4UL * MAX_GRANTS &&
+		            string_list_add_once(&r->preset, name, 4UL * MAX_GRANTS) != 0;
 	}
 	if (r->home == NULL) {
 		r->home = strdup(home != NULL && home[0] == '/' ? home : r->owner->home);

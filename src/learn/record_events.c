@@ -248,13 +248,14 @@ static void take_total(struct record_reading *r, const struct line *l)
 	}
 }
 
-/* Every sandbox sets these variables, even if nothing asks for them. */
+/* Every sandbox sets these variables, even if nothing asks for them, or a preset of the owner sets
+ * them. */
 static bool is_given(const struct record_reading *r, const char *name)
 {
 	static const char *const GIVEN[] = { "HOME", "TMPDIR",        "PATH",
 		                             "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS" };
 
-	return is_one_of(name, GIVEN, ARRAY_LEN(GIVEN)) &&
+	return (is_one_of(name, GIVEN, ARRAY_LEN(GIVEN)) || string_list_has(&r->preset, name)) &&
 	       !is_one_of(name, (const char *const *)r->asked.v, r->asked.n);
 }
 

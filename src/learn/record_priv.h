@@ -34,7 +34,8 @@ struct record_reading {
 	size_t n_names;
 	struct shown_place *places;
 	size_t n_places;
-	struct string_list asked; /* names of variables that the manifest declares */
+	struct string_list preset; /* names of variables that a preset or a cache set */
+	struct string_list asked;  /* names of variables that the manifest declares */
 	bool begun;
 	bool nomem;
 };

@@ -50,7 +50,8 @@ struct egress_rule {
 	uint16_t *ports;     /* sorted, unique */
 	size_t n_ports;
 	enum protocol protocol;
-	bool ech; /* the owner allows ClientHellos of this rule to hide the real name */
+	bool ech;         /* the owner allows ClientHellos of this rule to hide the real name */
+	const char *from; /* who granted it, in plan->origins; NULL: the manifest */
 	bool any; /* in a learning run: this rule is for every name that no other rule declares */
 };
 

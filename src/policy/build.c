@@ -47,10 +47,9 @@ enum requested_kind plan_requested_kind(const char *item, const char **ret_value
 }
 
 static const char *const ORIGINS[] = {
-	[ORIGIN_MANIFEST] = "manifest", [ORIGIN_FLAG] = "flag",
-	[ORIGIN_POLICY] = "policy",     [ORIGIN_TOOLCHAIN] = "toolchain",
-	[ORIGIN_SKILL] = "skill",       [ORIGIN_CALLER] = "caller",
-	[ORIGIN_OTHER] = "?",
+	[ORIGIN_MANIFEST] = "manifest",   [ORIGIN_FLAG] = "flag",   [ORIGIN_POLICY] = "policy",
+	[ORIGIN_TOOLCHAIN] = "toolchain", [ORIGIN_SKILL] = "skill", [ORIGIN_CALLER] = "caller",
+	[ORIGIN_PRESET] = "preset",       [ORIGIN_CACHE] = "cache", [ORIGIN_OTHER] = "?",
 };
 
 const char *grant_origin_name(enum grant_origin o)
@@ -342,6 +341,9 @@ void build_forget_answers(struct ssb_plan *p)
 		refusal_done(&p->refusals[i]);
 	}
 	string_list_done(&p->warnings);
+	string_list_done(&p->origins);
+	string_list_done(&p->presets);
+	string_list_done(&p->env_preset);
 	p->n_grants = 0;
 	p->n_refusals = 0;
 }

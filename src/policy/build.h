@@ -9,6 +9,7 @@
 #include "policy/danger.h"
 #include "policy/decide.h"
 #include "policy/policy_file.h"
+#include "policy/preset.h"
 
 struct build {
 	const struct plan_request *request;
@@ -22,6 +23,9 @@ struct build {
 	 * copy */
 	const struct skill_dir *source;
 	struct policy policy;
+	struct preset *presets;
+	const char *cache_place; /* where the cache is shown, while it is resolved */
+	size_t n_presets;
 	struct danger *danger; /* looked up when the first path is judged */
 	struct ssb_plan *plan;
 	struct ssb_diags *diags;      /* not NULL */
@@ -150,6 +154,14 @@ void arguments_build(struct build *b);
  * lead there from the plan's work directory. */
 void arguments_rewrite(struct build *b);
 void arguments_done(struct build *b);
+/* preset_build.c: loads the presets, and decides the size of the cache. */
+int preset_build(struct build *b, struct ssb_error *err);
+void preset_add_paths(struct build *b);
+void preset_raise_limit(const struct build *b, const struct resource *r, uint64_t *v);
+
+/* cache.c: grants the directory that the skill keeps between runs, if the owner allows one. Must be
+ * called after all other grants. */
+void cache_build(struct build *b);
 
 /* grants.c */
 void grants_release(struct grant *g);

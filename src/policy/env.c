@@ -138,7 +138,7 @@ static void env_set(struct build *b, const char *name, const char *value)
 		}
 	}
 	if (pair != NULL) {
-		build_add(b, env, pair, 2UL * MAX_ENV_VARS + 8);
+		build_add(b, env, pair, (2UL + 2 * MAX_PRESETS) * MAX_ENV_VARS + 16);
 	}
 }
 
@@ -390,6 +390,57 @@ static int add_owner(struct build *b, const char *word, struct ssb_error *err)
 	return 0;
 }
 
+/* Sets a variable of a preset, unless the owner decided about it. Replaces the word for the cache
+ * in its value. */
+static void add_preset_pair(struct build *b, const char *pair)
+{
+	auto_free char *name = strndup(pair, strcspn(pair, "="));
+	const char *value = strchr(pair, '=') + 1;
+	const char *word = strstr(value, CACHE_WORD);
+	auto_free char *text =
+	        word == NULL ? build_printf(b, "%s", value)
+	                     : build_printf(b, "%.*s%s/" CACHE_PLACE "%s", (int)(word - value),
+	                                    value, b->plan->home, word + strlen(CACHE_WORD));
+
+	b->failed |= name == NULL;
+	if (name != NULL && text != NULL && owner_word(b, name) == NULL) {
+		env_set(b, name, text);
+		b->failed |= string_list_add_once(&b->plan->env_preset, name, SIZE_MAX) != 0;
+	}
+}
+
+static void add_preset_pairs(struct build *b, const struct string_list *pairs)
+{
+	for (size_t i = 0; i < pairs->n; i++) {
+		add_preset_pair(b, pairs->v[i]);
+	}
+}
+
+/* Sets the variables of the presets. If there is a cache, also sets the variables that lead tools
+ * to it: those of every built-in preset, because the tool that runs may be any of them. */
+static int add_presets(struct build *b, struct ssb_error *err)
+{
+	bool cache = b->plan->cache_mb > 0;
+
+	for (size_t i = 0; i < N_PRESET_NAMES && cache; i++) {
+		AUTO(preset_done) struct preset p = { 0 };
+		if (preset_load(NULL, PRESET_NAMES[i], &p, NULL, err) != 0) {
+			return -1;
+		}
+		add_preset_pairs(b, &p.cache);
+	}
+	for (size_t i = 0; i < b->n_presets; i++) {
+		add_preset_pairs(b, &b->presets[i].env);
+		if (cache) {
+			add_preset_pairs(b, &b->presets[i].cache);
+		}
+	}
+	if (cache) {
+		add_preset_pair(b, "XDG_CACHE_HOME=" CACHE_WORD);
+	}
+	return 0;
+}
+
 static void add_bundles(struct build *b)
 {
 	for (size_t i = 0; i < b->ca_env.n; i++) {
@@ -504,6 +555,9 @@ int env_build(struct build *b, struct ssb_error *err)
 	add_remembered(b);
 	for (size_t i = 0; b->manifest != NULL && i < b->manifest->env.n; i++) {
 		add_declared(b, &b->manifest->env.v[i]);
+	}
+	if (add_presets(b, err) != 0) {
+		return -1;
 	}
 	for (size_t i = 0; i < b->opt->env.n; i++) {
 		if (add_owner(b, b->opt->env.v[i], err) < 0) {

@@ -9,13 +9,16 @@
 #include "base/visible.h"
 #include "manifest/resources.h"
 #include "policy/options.h"
+#include "policy/preset.h"
 
 const char *explain_rule_where(const struct ssb_plan *p, const struct egress_rule *r, char *out,
                                size_t size)
 {
 	const char *slash = p->manifest != NULL ? strrchr(p->manifest, '/') : NULL;
 
-	if (r->domain.line == 0 || slash == NULL) {
+	if (r->from != NULL) {
+		snprintf(out, size, "%s", r->from);
+	} else if (r->domain.line == 0 || slash == NULL) {
 		snprintf(out, size, "%s", options_flag(SSB_OPT_NET));
 	} else {
 		snprintf(out, size, "%.60s:%u:%u", slash + 1, r->domain.line, r->domain.col);
@@ -246,6 +249,21 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 	}
 }
 
+static void text_presets(struct buf *out, const struct ssb_plan *p)
+{
+	for (size_t i = 0; i < p->presets.n; i++) {
+		put_label(out, "presets", i == 0);
+		put_visible(out, p->presets.v[i]);
+		buf_addc(out, '\n');
+	}
+	if (p->cache_mb > 0) {
+		put_label(out, "cache", true);
+		put_visible(out, p->home);
+		buf_addf(out, "/" CACHE_PLACE ", kept for the next run; at most %llu MiB\n",
+		         (unsigned long long)p->cache_mb);
+	}
+}
+
 static void text_refusals(struct buf *out, const char *head, const struct refusal *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -285,6 +303,7 @@ char *ssb_plan_text(const struct ssb_plan *p)
 	text_env(&out, p);
 	text_network(&out, p);
 	text_settings(&out, p);
+	text_presets(&out, p);
 	text_denied(&out, p);
 	return buf_steal(&out);
 }

@@ -141,6 +141,9 @@ static void json_settings(struct json *j, const struct ssb_plan *p)
 		}
 	}
 	json_close(j, '}');
+	json_kstrs(j, "presets", p->presets.v, p->presets.n);
+	json_kstrs(j, "env_preset", p->env_preset.v, p->env_preset.n);
+	json_kuint(j, "cache_mb", p->cache_mb);
 	json_kstr(j, "profile", profile_name(p->profile));
 	json_kbool(j, "unix_sockets", p->unix_sockets);
 	json_kstr(j, "audit", audit_level_name(p->audit));

@@ -107,7 +107,7 @@ static void refuse_hit(struct build *b, const struct path_request *r, const stru
 		                                    : "use another place");
 	} else if (r->real != NULL) {
 		remedy = say_real(b, r);
-	} else if ((h->place->flags & DANGER_DENIED) != 0) {
+	} else if ((h->place->flags & DANGER_DENIED) != 0 || r->origin == ORIGIN_PRESET) {
 		auto_free char *word = build_word(b, r->text);
 		remedy = build_printf(b, "the owner can grant it for one run: --%s %s",
 		                      access_name(r->access), word != NULL ? word : "PATH");
@@ -346,6 +346,20 @@ static bool refuse_led(struct build *b, const struct path_request *r,
 	return true;
 }
 
+/* A preset cannot give a dangerous place: the owner may not know what is in the preset. A place
+ * that only its hidden name makes dangerous is no such place. Returns true if it was refused. */
+static bool refuse_preset(struct build *b, const struct path_request *r,
+                          const struct danger_hits *hits)
+{
+	const struct danger_hit *h = best_hit(hits, ~(unsigned)DANGER_HIDDEN);
+
+	if (r->origin != ORIGIN_PRESET || h == NULL || (h->place->flags & DANGER_HIDDEN) != 0) {
+		return false;
+	}
+	refuse_hit(b, r, h);
+	return true;
+}
+
 /* Judges the owner's request: accepts the dangerous places that its path names, and warns about
  * what the grant opens. */
 static bool judge_owner(struct build *b, const struct path_request *r,
@@ -358,7 +372,7 @@ static bool judge_owner(struct build *b, const struct path_request *r,
 		refuse_hit(b, r, best_hit(hits, DANGER_NEVER));
 		return false;
 	}
-	if (refuse_led(b, r, hits)) {
+	if (refuse_led(b, r, hits) || refuse_preset(b, r, hits)) {
 		return false;
 	}
 	buf_init(&list, 2048);
@@ -440,6 +454,9 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 	struct danger_room room;
 
 	assert(r->text != NULL && r->where != NULL && s->path != NULL);
+	if (r->origin == ORIGIN_CACHE) {
+		return true; /* a directory of the runtime's own that no other request can name */
+	}
 	if (build_danger(b, r->access) == NULL) {
 		return false;
 	}

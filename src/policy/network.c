@@ -84,7 +84,7 @@ static bool judge_range(struct build *b, const char *where, const char *what,
 	return why == NULL;
 }
 
-static void add_owner_egress(struct build *b, const char *value);
+static void add_owner_egress(struct build *b, const char *value, const char *from);
 
 /* Judges one port of a rule that names an address instead of a host. Returns true if the approval
  * grants address and port; otherwise records a refusal. */
@@ -97,7 +97,7 @@ static bool judge_literal(struct build *b, const char *where, const char *what,
 	auto_free char *place =
 	        build_printf(b, "%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", port);
 	if (!udp && place != NULL && build_gives(b, SSB_OPT_NET, place)) {
-		add_owner_egress(b, place);
+		add_owner_egress(b, place, options_flag(SSB_OPT_NET));
 		return true;
 	}
 	auto_free char *flag = udp ? build_printf(b, "%s", "")
@@ -235,7 +235,25 @@ static void add_remembered_egress(struct build *b, size_t n_owner)
 	}
 }
 
-static void add_owner_egress(struct build *b, const char *value)
+/* Returns the plan's copy of a text for egress_rule.from; NULL without memory. */
+static const char *keep_origin(struct build *b, const char *from)
+{
+	struct string_list *l = &b->plan->origins;
+
+	b->failed |= string_list_add_once(l, from, MAX_GRANTS) != 0;
+	char *const *kept = ARRAY_FIND(e, l->v, l->n, strcmp(*e, from) == 0);
+	return kept != NULL ? *kept : NULL;
+}
+
+/* True if an earlier word of the owner has granted the same host and port: two sets may name it. */
+static bool is_granted(const struct ssb_plan *p, const struct egress_rule *rule)
+{
+	return ARRAY_HAS(e, p->egress, p->n_egress,
+	                 strcmp(e->domain.s, rule->domain.s) == 0 &&
+	                         egress_rule_has_port(e, rule->ports[0]));
+}
+
+static void add_owner_egress(struct build *b, const char *value, const char *from)
 {
 	struct egress_rule rule;
 
@@ -246,7 +264,8 @@ static void add_owner_egress(struct build *b, const char *value)
 	}
 	auto_free char *what =
 	        build_printf(b, "%s%s", plan_requested_words(REQUESTED_NETWORK), rule.domain.s);
-	if (what != NULL && judge_range(b, options_flag(SSB_OPT_NET), what, &rule)) {
+	rule.from = keep_origin(b, from);
+	if (what != NULL && judge_range(b, from, what, &rule) && !is_granted(b->plan, &rule)) {
 		add_egress(b, &rule);
 	}
 	tell_sandbox_host(b, &rule);
@@ -319,6 +338,46 @@ static void set_net_limits(struct build *b)
 	}
 }
 
+/* Adds a host, or each host of a set. The value was checked when it was read. */
+static void add_hosts(struct build *b, const char *value, const char *from)
+{
+	AUTO(string_list_done) struct string_list hosts = { 0 };
+	struct ssb_error err = { 0 };
+
+	b->failed |= from == NULL || preset_expand_net(value, &hosts, &err) != 0;
+	for (size_t i = 0; i < hosts.n && !b->failed; i++) {
+		add_owner_egress(b, hosts.v[i], from);
+	}
+}
+
+static void add_flag_hosts(struct build *b)
+{
+	for (size_t i = 0; i < b->opt->net.n; i++) {
+		const char *value = b->opt->net.v[i];
+		auto_free char *from = build_printf(b, "--net%s%s", *value == '@' ? " " : "",
+		                                    *value == '@' ? value : "");
+		add_hosts(b, value, from);
+	}
+}
+
+/* The hosts of presets and of the policy file. */
+static void add_other_hosts(struct build *b)
+{
+	const struct mtext_list *always = &b->policy.lists[POLICY_ALWAYS_NET];
+	char where[192];
+
+	for (size_t i = 0; i < b->n_presets; i++) {
+		const struct preset *p = &b->presets[i];
+		for (size_t k = 0; k < p->net.n; k++) {
+			add_hosts(b, p->net.v[k].s, p->where);
+		}
+	}
+	for (size_t i = 0; i < always->n; i++) {
+		policy_where(&b->policy, &always->v[i], where, sizeof(where));
+		add_hosts(b, always->v[i].s, where);
+	}
+}
+
 /* Plans a learning run. The hosts that the owner named are reached. Every other name gets an
  * address, too, so that the run shows which hosts the skill wants. No name may lead to a private
  * address. */
@@ -335,9 +394,7 @@ static void learn_network(struct build *b)
 
 	b->plan->learning = l->mode;
 	memcpy(b->plan->canary, l->canary, sizeof(b->plan->canary));
-	for (size_t i = 0; i < b->opt->net.n; i++) {
-		add_owner_egress(b, b->opt->net.v[i]);
-	}
+	add_flag_hosts(b);
 	add_egress(b, &rule);
 	set_net_limits(b);
 }
@@ -348,9 +405,8 @@ void network_build(struct build *b)
 		learn_network(b);
 		return;
 	}
-	for (size_t i = 0; i < b->opt->net.n; i++) {
-		add_owner_egress(b, b->opt->net.v[i]);
-	}
+	add_flag_hosts(b);
+	add_other_hosts(b);
 	size_t n_owner = b->plan->n_egress;
 	if (b->manifest != NULL) {
 		add_remembered_egress(b, n_owner);

@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "manifest/name_tables.h"
 #include "manifest/resources.h"
+#include "policy/preset.h"
 
 /* The member of struct resources that each flag sets. The unit of that member in RESOURCES decides
  * how the value is parsed. */
@@ -62,6 +63,8 @@ static const char *const FLAGS[] = {
 	[SSB_OPT_ROOTFS] = "--rootfs",
 	[SSB_OPT_PROJECT] = "--project",
 	[SSB_OPT_PROJECT_READ] = "--project-read",
+	[SSB_OPT_PRESET] = "--preset",
+	[SSB_OPT_CACHE] = "--cache",
 };
 
 const char *options_flag(enum ssb_option what)
@@ -90,6 +93,7 @@ static const size_t LISTS[] = {
 	offsetof(struct ssb_options, read),     offsetof(struct ssb_options, write),
 	offsetof(struct ssb_options, net),      offsetof(struct ssb_options, env),
 	offsetof(struct ssb_options, withhold), offsetof(struct ssb_options, allow_private),
+	offsetof(struct ssb_options, preset),
 };
 static const size_t TEXTS[] = {
 	offsetof(struct ssb_options, policy_file), offsetof(struct ssb_options, trace_output),
@@ -230,14 +234,11 @@ static const char *check_item(enum ssb_option what, const char *value, char **re
 		       : strlen(value) >= MAX_PATH_BYTES ? "the path is too long"
 		                                         : NULL;
 	}
+	if (what == SSB_OPT_PRESET) {
+		return preset_name_problem(value);
+	}
 	if (what == SSB_OPT_NET) {
-		struct egress_rule rule;
-		const char *wrong = options_net(value, &rule);
-		if (wrong == NULL) {
-			free(rule.domain.s);
-			free(rule.ports);
-		}
-		return wrong;
+		return preset_check_net(value, ret);
 	}
 	auto_free char *name = strndup(value, strcspn(value, "="));
 	if (strlen(value) >= MAX_ENV_BYTES) {
@@ -254,9 +255,18 @@ static int set_item(struct ssb_options *o, enum ssb_option what, const char *val
 	                        : what == SSB_OPT_NET           ? &o->net
 	                        : what == SSB_OPT_ALLOW_PRIVATE ? &o->allow_private
 	                        : what == SSB_OPT_WITHHOLD      ? &o->withhold
+	                        : what == SSB_OPT_PRESET        ? &o->preset
 	                                                        : &o->env;
-	size_t max = what == SSB_OPT_WITHHOLD ? MAX_REQUESTS : MAX_GRANTS;
+	size_t max = what == SSB_OPT_WITHHOLD ? MAX_REQUESTS
+	             : what == SSB_OPT_PRESET ? MAX_PRESETS
+	                                      : MAX_GRANTS;
 	auto_free char *form = NULL;
+	if (what == SSB_OPT_NET && *value == '@') {
+		AUTO(string_list_done) struct string_list hosts = { 0 };
+		if (preset_expand_net(value, &hosts, err) != 0) {
+			return -1; /* this message names the known sets */
+		}
+	}
 	const char *wrong = check_item(what, value, &form);
 
 	if (wrong != NULL) {
@@ -401,6 +411,26 @@ static int set_file(struct ssb_options *o, enum ssb_option what, const char *val
 	return 0;
 }
 
+const char *options_cache(const char *value, uint64_t *ret)
+{
+	uint64_t mb = 0;
+
+	if (!resource_number(value, UNIT_MIB, &mb) || mb < 1 || mb > MAX_CACHE_MB) {
+		return "is not the size of a cache; write for example 512M or 4G, at most 1024G";
+	}
+	*ret = mb;
+	return NULL;
+}
+
+static int set_cache(struct ssb_options *o, const char *value, struct ssb_error *err)
+{
+	const char *wrong = options_cache(value, &o->cache_mb);
+
+	return wrong == NULL ? 0
+	                     : ssb_fail(err, SSB_E_USAGE, 0, options_flag(SSB_OPT_CACHE),
+	                                "'%.60s' %s", value, wrong);
+}
+
 int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *value,
                     struct ssb_error *err)
 {
@@ -414,6 +444,7 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_ENV:
 	case SSB_OPT_ALLOW_PRIVATE:
 	case SSB_OPT_WITHHOLD:
+	case SSB_OPT_PRESET:
 		return set_item(o, what, value, err);
 	case SSB_OPT_PROFILE:
 	case SSB_OPT_TOOLCHAIN:
@@ -436,6 +467,8 @@ int ssb_options_set(struct ssb_options *o, enum ssb_option what, const char *val
 	case SSB_OPT_MAX_FILES:
 	case SSB_OPT_MAX_DISK:
 		return set_number(o, what, value, err);
+	case SSB_OPT_CACHE:
+		return set_cache(o, value, err);
 	}
 	return ssb_fail(err, SSB_E_USAGE, 0, "option", "unknown option %d", (int)what);
 }

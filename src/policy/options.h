@@ -29,7 +29,7 @@ struct learn_options {
 struct ssb_options {
 	struct string_list read;
 	struct string_list write;
-	struct string_list net;
+	struct string_list net; /* HOST[:PORT], or "@SET" */
 	struct string_list env;
 	struct string_list allow_private; /* normalised */
 	struct resources res;             /* each OPTION_UNSET until given */
@@ -53,6 +53,8 @@ struct ssb_options {
 	int audit; /* enum audit_level; -1 until given */
 	/* Items of plan->requested that the owner declined with --without. */
 	struct string_list withhold;
+	struct string_list preset; /* names */
+	uint64_t cache_mb;         /* 0: no cache was asked for */
 	struct learn_options learn;
 };
 
@@ -69,5 +71,8 @@ const char *options_net(const char *value, struct egress_rule *ret);
 /* Normalises an address or range, with its prefix. Returns NULL, or what is wrong with the value;
  * `*ret` is new on success. */
 const char *options_cidr(const char *value, char **ret);
+
+/* Reads the size of a cache in MiB. Returns NULL, or "is not ...; write ...". */
+const char *options_cache(const char *value, uint64_t *ret);
 
 #endif

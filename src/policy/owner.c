@@ -2,6 +2,7 @@
 #include "policy/owner.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
@@ -119,6 +120,27 @@ int owner_file_check(const struct owner *o, int fd, const char *what, const char
 {
 	assert(fd >= 0 && what != NULL && file != NULL);
 	return file_check_owned(fd, o->uid, what, file, err);
+}
+
+int owner_file_read(const struct owner *o, const char *what, const char *file, struct buf *out,
+                    struct ssb_error *err)
+{
+	/* O_NONBLOCK: if the name is a FIFO, open() must not block. owner_file_check() refuses a
+	 * FIFO. */
+	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 && file_is_missing(errno)) {
+		return 1;
+	}
+	if (fd < 0) {
+		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the %s", what);
+	}
+	if (owner_file_check(o, fd, what, file, err) < 0) {
+		return -1;
+	}
+	return file_read_all(fd, out) == 0
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, errno, file, "read the %s", what);
 }
 
 bool owner_is_program(const char *path)

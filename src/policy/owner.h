@@ -3,6 +3,7 @@
 #ifndef POLICY_OWNER_H
 #define POLICY_OWNER_H
 
+#include "base/buf.h"
 #include "policy/plan.h"
 
 /* Fills `ret`, which the caller must pass to owner_done(). The home is $HOME if that is an absolute
@@ -24,5 +25,9 @@ char *owner_find_program(const struct owner *o, const char *name);
  * name. */
 int owner_file_check(const struct owner *o, int fd, const char *what, const char *file,
                      struct ssb_error *err);
+
+/* Opens such a file, checks it and appends its bytes. Returns 0; 1 if it does not exist; or -1. */
+int owner_file_read(const struct owner *o, const char *what, const char *file, struct buf *out,
+                    struct ssb_error *err);
 
 #endif

@@ -35,6 +35,10 @@ static void build_done(struct build *b)
 	policy_done(&b->policy);
 	danger_free(b->danger);
 	ssb_plan_free(b->plan);
+	for (size_t i = 0; i < b->n_presets; i++) {
+		preset_done(&b->presets[i]);
+	}
+	free(b->presets);
 	free(b->tool_bin);
 	string_list_done(&b->ca_env);
 	string_list_done(&b->given_env);
@@ -187,6 +191,7 @@ static void add_paths(struct build *b)
 	add_project(b);
 	add_always(b, POLICY_ALWAYS_WRITE, ACCESS_WRITE);
 	add_always(b, POLICY_ALWAYS_READ, ACCESS_READ);
+	preset_add_paths(b);
 	if (b->manifest != NULL) {
 		add_remembered(b, SSB_OPT_WRITE, ACCESS_WRITE);
 		add_remembered(b, SSB_OPT_READ, ACCESS_READ);
@@ -348,6 +353,9 @@ static void take_stores(struct build *b)
 static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_error *err)
 {
 	set_simple(b);
+	if (preset_build(b, err) != 0) {
+		return -1;
+	}
 	if (b->failed) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "plan", "out of memory");
 	}
@@ -359,6 +367,7 @@ static int build_plan(struct build *b, struct ssb_plan **ret_plan, struct ssb_er
 		ca_build(b);
 		toolchain_build(b);
 	}
+	cache_build(b);
 	grants_finish(b);
 	own_build_covers(b);
 	if (env_build(b, err) < 0) {

@@ -27,7 +27,9 @@ enum grant_origin {
 	ORIGIN_TOOLCHAIN,
 	ORIGIN_SKILL,  /* the skill's own directory, shown at /skill */
 	ORIGIN_CALLER, /* a file that the caller named in the arguments, for this run only */
-	ORIGIN_OTHER,  /* only in a record: an origin that this version does not know */
+	ORIGIN_PRESET,
+	ORIGIN_CACHE, /* the directory that the skill keeps between runs */
+	ORIGIN_OTHER, /* only in a record: an origin that this version does not know */
 };
 
 /* The kind of a granted object. A skill can create and change files only in GRANT_FILES. */
@@ -102,10 +104,12 @@ struct grant {
 	char *kept_in;
 };
 
-/* True for a path of the host that the skill may write. */
+/* True for a path of the host that the skill may write, except its cache: no program of the host
+ * uses the files of a cache. */
 static inline bool grant_is_written(const struct grant *g)
 {
-	return g->access == ACCESS_WRITE && g->kind == GRANT_FILES && !g->scratch;
+	return g->access == ACCESS_WRITE && g->kind == GRANT_FILES && !g->scratch &&
+	       g->origin != ORIGIN_CACHE;
 }
 
 /* True for a directory of the host in which the skill creates files. */
@@ -251,6 +255,11 @@ struct ssb_plan {
 	char *home;     /* $HOME in the sandbox: a private tmpfs at this path */
 	struct egress_rule *egress; /* granted rules */
 	size_t n_egress;
+	/* for egress_rule.from: "--net @npm", "preset node", "policy.yaml:3:5" */
+	struct string_list origins;
+	struct string_list presets;    /* for people: the name, variables and limits of each */
+	struct string_list env_preset; /* names of the variables that presets and the cache set */
+	uint64_t cache_mb;             /* the size of the cache; 0: there is none */
 	struct net_limits net;
 	struct string_list stores;        /* see danger_stores() */
 	bool stores_known;                /* danger_stores() has filled `stores` */
@@ -288,6 +297,8 @@ struct prepared {
 	 * Borrows their strings. NULL: all objects existed. */
 	struct grant *grants;
 	size_t n_grants;
+	bool has_cache; /* cache_fd is open, and holds a shared lock (sandbox/caches.h) */
+	int cache_fd;
 	struct string_list warnings;
 	struct string_list quiet; /* warnings about ordinary facts, which go only to the record */
 };

@@ -15,6 +15,7 @@
 #include "base/stamp.h"
 #include "manifest/resources.h"
 #include "manifest/yaml_doc.h"
+#include "policy/preset.h"
 #include "policy/upstream.h"
 
 enum policy_value {
@@ -36,6 +37,10 @@ enum policy_value {
 	VALUE_STORE,
 	VALUE_UNAPPROVED,
 	VALUE_SPAN,
+	VALUE_NET,
+	VALUE_PRESETS,
+	VALUE_CACHE,
+	VALUE_SKILLS,
 };
 
 struct policy_reader {
@@ -72,6 +77,7 @@ static const struct key KEYS[] = {
 	{ "", "unix_sockets", VALUE_SOCKETS, 0, 0, 0 },
 	{ "", "toolchain", VALUE_TOOLCHAIN, 0, 0, 0 },
 	{ "", "store", VALUE_STORE, 0, 0, 0 },
+	{ "", "skills", VALUE_SKILLS, 0, 0, 0 },
 	{ "", "consent", VALUE_MAP, 0, 0, 0 },
 	{ "consent", "unapproved", VALUE_UNAPPROVED, 0, 0, 0 },
 	{ "consent", "expires", VALUE_SPAN, offsetof(struct policy, consent.expires), 1,
@@ -82,6 +88,11 @@ static const struct key KEYS[] = {
 	{ "always", "read", VALUE_PATHS, POLICY_ALWAYS_READ, 0, 0 },
 	{ "always", "write", VALUE_PATHS, POLICY_ALWAYS_WRITE, 0, 0 },
 	{ "always", "project", VALUE_PROJECT, 0, 0, 0 },
+	{ "always", "net", VALUE_NET, POLICY_ALWAYS_NET, 0, 0 },
+	{ "always", "preset", VALUE_PRESETS, POLICY_ALWAYS_PRESET, 0, 0 },
+	{ "always", "cache", VALUE_CACHE, offsetof(struct policy, cache_mb), 0, 0 },
+	{ "skill", "preset", VALUE_PRESETS, POLICY_SKILL_PRESET, 0, 0 },
+	{ "skill", "cache", VALUE_CACHE, offsetof(struct policy, skill_cache_mb), 0, 0 },
 	{ "deny", "read", VALUE_PATHS, POLICY_DENY_READ, 0, 0 },
 	{ "deny", "write", VALUE_PATHS, POLICY_DENY_WRITE, 0, 0 },
 	{ "deny", "env", VALUE_ENV, POLICY_DENY_ENV, 0, 0 },
@@ -118,6 +129,10 @@ void policy_done(struct policy *p)
 		}
 		free(p->lists[i].v);
 	}
+	for (size_t i = 0; i < p->n_skills; i++) {
+		free(p->skills[i].dir);
+	}
+	free(p->skills);
 	free(p->file);
 	if (p->store != NULL) {
 		explicit_bzero(p->store, strlen(p->store));
@@ -158,6 +173,8 @@ static void add_item(const struct policy_reader *r, const struct key *k, const s
 	                    : k->value == VALUE_CIDRS    ? options_cidr(n->text, &copy)
 	                    : k->value == VALUE_DOMAINS  ? domain_check(n->text, &copy, &kind)
 	                    : k->value == VALUE_NO_PROXY ? upstream_no_proxy_item(n->text, &copy)
+	                    : k->value == VALUE_NET      ? preset_check_net(n->text, &copy)
+	                    : k->value == VALUE_PRESETS  ? preset_name_problem(n->text)
 	                                                 : check_env_name(n->text);
 
 	if (wrong == NULL && copy == NULL) {
@@ -174,7 +191,9 @@ static void add_item(const struct policy_reader *r, const struct key *k, const s
 		        : k->value == VALUE_CIDRS    ? "write a range such as 10.0.0.0/8"
 		        : k->value == VALUE_DOMAINS  ? "write a domain name, as in an egress rule"
 		        : k->value == VALUE_NO_PROXY ? "write a domain, an address, a range or *"
-		                                     : "write one variable name",
+		        : k->value == VALUE_NET ? "write HOST, HOST:PORT or a set such as \"@npm\""
+		        : k->value == VALUE_PRESETS ? "write the name of a preset, such as node"
+		                                    : "write one variable name",
 		        "this item %s", wrong != NULL ? wrong : "cannot be stored: out of memory");
 		return;
 	}
@@ -334,6 +353,15 @@ static void read_span(const struct policy_reader *r, const struct key *k, const 
 	*(int64_t *)(void *)((char *)r->policy + k->at) = v;
 }
 
+static void read_cache(const struct policy_reader *r, const struct key *k, const struct ynode *n)
+{
+	uint64_t *mb = (uint64_t *)(void *)((char *)r->policy + k->at);
+
+	if (n->kind != YNODE_SCALAR || options_cache(n->text, mb) != NULL) {
+		wrong_value(r, n, "write the size of the cache, such as 512M or 4G");
+	}
+}
+
 static bool store_url_valid(const char *s)
 {
 	static const char *const SCHEMES[] = { "postgresql://", "postgres://" };
@@ -389,6 +417,7 @@ static void unknown_key(const struct policy_reader *r, const char *in, const str
 }
 
 static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map);
+static void read_skills(const struct policy_reader *r, const struct ynode *map);
 
 static void read_value(const struct policy_reader *r, const struct key *k, const struct ynode *n)
 {
@@ -408,6 +437,8 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 	case VALUE_CIDRS:
 	case VALUE_DOMAINS:
 	case VALUE_NO_PROXY:
+	case VALUE_NET:
+	case VALUE_PRESETS:
 		read_list(r, k, n);
 		break;
 	case VALUE_PROXY:
@@ -450,11 +481,17 @@ static void read_value(const struct policy_reader *r, const struct key *k, const
 	case VALUE_SPAN:
 		read_span(r, k, n);
 		break;
+	case VALUE_CACHE:
+		read_cache(r, k, n);
+		break;
+	case VALUE_SKILLS:
+		read_skills(r, n);
+		break;
 	}
 }
 
-/* Reads the keys of one map. The recursion ends after one step, because the table has maps only at
- * the top. */
+/* Reads the keys of one map. The recursion ends after two steps, because the table has maps only at
+ * the top, and in the map of skills. */
 static void level_read_map(const struct policy_reader *r, const char *in, const struct ynode *map)
 {
 	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
@@ -464,6 +501,35 @@ static void level_read_map(const struct policy_reader *r, const char *in, const 
 		} else {
 			read_value(r, k, n);
 		}
+	}
+}
+
+/* Reads the settings of skills, each by the path of the skill's directory. */
+static void read_skills(const struct policy_reader *r, const struct ynode *map)
+{
+	struct policy *p = r->policy;
+
+	for (const struct ynode *n = map->first; n != NULL; n = n->next) {
+		struct policy_skill s = { .first = p->lists[POLICY_SKILL_PRESET].n };
+
+		if (map->kind != YNODE_MAP || n->kind != YNODE_MAP ||
+		    check_path(n->key, &s.dir) != NULL || p->n_skills == MAX_LIST_ITEMS ||
+		    !ARRAY_MORE(p->skills, p->n_skills)) {
+			free(s.dir);
+			add_complaint(r, n->line, n->col,
+			              "write at most 256 entries such as ~/skills/weather: "
+			              "{preset: [python]}",
+			              "%s", "this is not the setting of a skill");
+			continue;
+		}
+		p->skill_cache_mb = 0;
+		level_read_map(r, "skill", n);
+		s.n = p->lists[POLICY_SKILL_PRESET].n - s.first;
+		s.cache_mb = p->skill_cache_mb;
+		p->skills[p->n_skills++] = s;
+	}
+	if (map->kind == YNODE_SCALAR) {
+		wrong_value(r, map, "write a map: keys and values");
 	}
 }
 

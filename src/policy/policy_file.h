@@ -14,13 +14,23 @@ enum policy_list {
 	POLICY_GRANT_ENV,
 	POLICY_ALWAYS_READ, /* every run gets these */
 	POLICY_ALWAYS_WRITE,
-	POLICY_DENY_READ, /* no manifest gets these */
+	POLICY_ALWAYS_NET,    /* HOST[:PORT] or @SET */
+	POLICY_ALWAYS_PRESET, /* names */
+	POLICY_SKILL_PRESET,  /* names, for the skills of policy.skills */
+	POLICY_DENY_READ,     /* no manifest gets these */
 	POLICY_DENY_WRITE,
 	POLICY_DENY_ENV,
 	POLICY_ALLOW_PRIVATE, /* private address ranges in which the address of a host may be */
 	POLICY_ALLOW_ECH,     /* host names for which an encrypted ClientHello is allowed */
 	POLICY_NO_PROXY,      /* hosts that are dialled without the proxy */
 	POLICY_LISTS,
+};
+
+/* The settings of one skill. */
+struct policy_skill {
+	char *dir;         /* as written */
+	size_t first, n;   /* its presets in lists[POLICY_SKILL_PRESET] */
+	uint64_t cache_mb; /* 0: not given */
 };
 
 struct policy {
@@ -45,6 +55,11 @@ struct policy {
 	int deny_arguments;
 	struct mtext deny_arguments_at;
 	unsigned best_effort; /* 1 << enum layer_id */
+	struct policy_skill *skills;
+	size_t n_skills;
+	uint64_t cache_mb;       /* always.cache; 0: none */
+	uint64_t skill_cache_mb; /* used while the settings of a skill are read */
+	unsigned best_effort;    /* 1 << enum layer_id */
 	struct consent_policy consent;
 	/* the store of sessions: a PostgreSQL URL, which may contain a password; NULL: SQLite */
 	char *store;

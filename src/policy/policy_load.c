@@ -26,23 +26,14 @@ int policy_load(const struct owner *o, const struct ssb_options *opt, struct pol
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "policy", "out of memory");
 	}
-	/* O_NONBLOCK: if the name is a FIFO, open() must not block. owner_file_check() refuses a
-	 * FIFO. */
-	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 && named == NULL && (errno == ENOENT || errno == ENOTDIR)) {
-		return 0;
-	}
-	if (fd < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the policy file");
-	}
-	auto_buf text;
-	buf_init(&text, MAX_YAML_BYTES);
+	auto_buf text = BUF(MAX_YAML_BYTES);
 	/* A user who can write this file decides what skills get. */
-	if (owner_file_check(o, fd, "policy file", file, err) < 0) {
-		return -1;
+	int missing = owner_file_read(o, "policy file", file, &text, err);
+	if (missing > 0 && named != NULL) {
+		return ssb_fail(err, SSB_E_POLICY, ENOENT, file, "open the policy file");
 	}
-	if (file_read_all(fd, &text) < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the policy file");
+	if (missing != 0) {
+		return missing > 0 ? 0 : -1;
 	}
 	int failed =
 	        policy_parse(file, text.data != NULL ? text.data : "", text.len, ret, diags, err);

@@ -89,7 +89,7 @@ void resolve_take_object(struct build *b, const struct path_request *r, const ch
 {
 	struct grant g = {
 		.path = strdup(path),
-		.target = strdup(path),
+		.target = strdup(r->origin == ORIGIN_CACHE ? b->cache_place : path),
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
@@ -153,11 +153,16 @@ static void resolve_existing(struct build *b, struct path_request *r, const char
 		        "the owner can grant it: --read or --write with this path");
 		return;
 	}
+	if (r->origin == ORIGIN_CACHE) {
+		/* Not judged: no other request can name it. Its skill may have closed it. */
+		resolve_take_object(b, r, path, &fd, &st, false);
+		return;
+	}
 	if (subject_init(&s, fd, path, NULL) < 0) {
 		refuse_errno(b, r, errno);
 		return;
 	}
-	if (r->origin == ORIGIN_MANIFEST &&
+	if ((r->origin == ORIGIN_MANIFEST || r->origin == ORIGIN_PRESET) &&
 	    grants_cover(b->plan, &s.chain, path, r->access) != NULL) {
 		return; /* the owner granted it already */
 	}
@@ -214,7 +219,7 @@ void resolve_take_missing(struct build *b, const struct path_request *r, const c
 	}
 	struct grant g = {
 		.path = strdup(path),
-		.target = strdup(path),
+		.target = strdup(r->origin == ORIGIN_CACHE ? b->cache_place : path),
 		.access = r->access,
 		.origin = r->origin,
 		.where = strdup(r->where),
@@ -269,6 +274,8 @@ static void resolve_missing(struct build *b, const struct path_request *r, const
 	} else if (r->origin == ORIGIN_FLAG) {
 		build_refuse_request(b, r, "it does not exist",
 		                     "name an existing file or directory");
+	} else if (r->origin == ORIGIN_PRESET) {
+		diag_add(b->diags, SSB_NOTE, r->where, "", "read %s: it does not exist", r->text);
 	} else {
 		build_warn(b, r->where, "read %s: it does not exist, so nothing is granted",
 		           r->text);

@@ -77,6 +77,7 @@ static void set_limits(struct build *b)
 		const struct resource *r = &RESOURCES[i];
 		uint64_t *v = resource_in(&b->plan->res, r);
 		build_ask_limit(b, r, v, resource_of(&RESOURCE_DEFAULTS, r));
+		preset_raise_limit(b, r, v);
 		/* You end a shell yourself, so the skill's limits do not end it. */
 		if (b->opt->shell != NULL && (v == &b->plan->res.max_runtime_seconds ||
 		                              v == &b->plan->res.max_output_bytes)) {

@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "os/file.h"
 #include "policy/unlisted.h"
+#include "sandbox/caches.h"
 
 /* Makes `name` in `dir` unless it exists, and opens it. Returns a new fd, or -1. Fails unless
  * `name` is the caller's own directory or regular file: another process may have put something else
@@ -21,7 +22,8 @@
 static int make_one(int dir, const char *name, bool is_dir, struct grant *g, struct ssb_error *err)
 {
 	struct stat st;
-	int made = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0644, 0);
+	mode_t mode = g->origin == ORIGIN_CACHE ? 0700 : 0755;
+	int made = is_dir ? mkdirat(dir, name, mode) : mknodat(dir, name, S_IFREG | 0644, 0);
 
 	if (made < 0 && errno != EEXIST) {
 		return ssb_fail(err, SSB_E_SYS, errno, "write", "cannot create '%.200s'", g->path);
@@ -127,7 +129,7 @@ int prepared_make(const struct ssb_plan *plan, struct prepared *p, struct ssb_er
 			return -1;
 		}
 	}
-	return create_covers(plan, err);
+	return create_covers(plan, err) != 0 ? -1 : caches_begin(plan, p, err);
 }
 
 /* Removes the file that was made for an argument, if the skill wrote nothing to it and it still has
@@ -151,6 +153,9 @@ void prepared_done(struct prepared *p)
 			remove_empty(&p->grants[i]);
 			own_close(&p->grants[i].fd);
 		}
+	}
+	if (p->has_cache) {
+		own_close(&p->cache_fd);
 	}
 	free(p->grants);
 	string_list_done(&p->warnings);

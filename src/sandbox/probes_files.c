@@ -288,7 +288,7 @@ static const char *writable_dir(const struct prove_world *w)
 {
 	for (size_t i = 0; i < w->plan->n_grants; i++) {
 		const struct grant *g = &w->plan->grants[i];
-		if (g->access == ACCESS_WRITE && g->is_dir) {
+		if (grant_is_work(g)) {
 			return g->target;
 		}
 	}

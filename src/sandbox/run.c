@@ -19,6 +19,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "policy/owner.h"
+#include "sandbox/caches.h"
 #include "sandbox/governed.h"
 #include "sandbox/supervise.h"
 
@@ -414,8 +415,12 @@ int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
 	if (run_enough_files(err) != 0 || plan_runnable(q->plan, err) != 0 ||
 	    plan_has_entry(q->plan, err) != 0 ||
 	    (q->owner == NULL && owner_load(&loaded, err) != 0) ||
-	    prepared_make(q->plan, &prepared, err) != 0 ||
-	    run_traced(q, q->owner != NULL ? q->owner : &loaded, &prepared, res, err) != 0) {
+	    prepared_make(q->plan, &prepared, err) != 0) {
+		return -1;
+	}
+	int rc = run_traced(q, q->owner != NULL ? q->owner : &loaded, &prepared, res, err);
+	caches_end(q->plan, &prepared);
+	if (rc != 0) {
 		return -1;
 	}
 	*ret_result = *res;

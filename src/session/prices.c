@@ -126,19 +126,9 @@ static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags
 	if (file == NULL) {
 		return ssb_fail(err, SSB_E_NOMEM, 0, "prices", "out of memory");
 	}
-	/* O_NONBLOCK: a FIFO must cause an error and must not block. */
-	auto_fd fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-		return 0;
-	}
-	if (fd < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "open the price file");
-	}
-	if (owner_file_check(o, fd, "price file", file, err) < 0) {
-		return -1;
-	}
-	if (file_read_all(fd, &text) < 0) {
-		return ssb_fail(err, SSB_E_POLICY, errno, file, "read the price file");
+	int missing = owner_file_read(o, "price file", file, &text, err);
+	if (missing != 0) {
+		return missing > 0 ? 0 : -1;
 	}
 	return parse_prices(file, text.data != NULL ? text.data : "", text.len, p, diags, err);
 }
