@@ -32,3 +32,27 @@ def test_headless(world, uid, grant):
     assert r.returncode == 0 and '<b id="x">42</b>' in r.stdout, r
     trace, = home.glob(".local/state/skillsandbox/runs/*/trace.json")
     assert json.loads(trace.read_text(encoding="utf-8"))["policy_violations"] == []
+
+
+@pytest.mark.parametrize("uid", [0, 65534])
+@pytest.mark.parametrize("cache", [[], ["--cache"]], ids=["alone", "with a cache"])
+def test_preset(world, uid, cache):
+    """The preset is enough for a screenshot. The control: without it, the usual limits are not."""
+    home, work = world.base / "caller", world.base / "work"
+    for d in (home, work):
+        d.mkdir(exist_ok=True)
+        os.chown(d, uid, uid)
+    (work / "page.html").write_text("<p>hello")
+    binary = shutil.copy(agents.REPO / "build/src/skillsandbox", world.base)
+
+    def shoot(*flags):
+        return subprocess.run(
+            ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", binary, "run", "-r", work,
+             *flags, *cache, "--", "sh", "-c",
+             f"chromium --headless --no-sandbox {' '.join(map(repr, QUIET))} --screenshot=/tmp/a.png "
+             f"file://{work}/page.html >&2; cat /tmp/a.png"], cwd=work, capture_output=True,
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, timeout=240, check=False)
+
+    r = shoot("--preset", "browser")
+    assert r.stdout.startswith(b"\x89PNG"), r
+    assert not shoot().stdout
