@@ -16,6 +16,7 @@
 #include "consent/consent.h"
 #include "policy/options.h"
 #include "policy/path.h"
+#include "policy/preset.h"
 
 /* The lists of struct ssb_options that `allow` remembers. */
 static const struct {
@@ -35,9 +36,20 @@ static int take_options(struct request *r, const struct owner *o, const char *re
 {
 	for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
 		struct string_list *l = (struct string_list *)((uintptr_t)r->options + LISTS[i].at);
+		AUTO(string_list_done) struct string_list items = { 0 };
+		bool net = LISTS[i].option == SSB_OPT_NET;
+
+		/* A set of hosts is remembered as its hosts: later versions may know other ones. */
 		for (size_t k = 0; k < l->n; k++) {
+			if (net ? preset_expand_net(l->v[k], &items, err) != 0
+			        : string_list_add(&items, l->v[k], MAX_GRANTS) != 0) {
+				return net ? -1
+				           : ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory");
+			}
+		}
+		for (size_t k = 0; k < items.n; k++) {
 			const struct given g = { .option = LISTS[i].option,
-				                 .value = l->v[k],
+				                 .value = items.v[k],
 				                 .reason = (char *)(uintptr_t)reason };
 			if (remember_add(o, &g, fresh, err) != 0) {
 				return -1;
