@@ -54,7 +54,6 @@ struct policy {
 	 * names in the arguments; ACCESS_READ denies both. -1: not given */
 	int deny_arguments;
 	struct mtext deny_arguments_at;
-	unsigned best_effort; /* 1 << enum layer_id */
 	struct policy_skill *skills;
 	size_t n_skills;
 	uint64_t cache_mb;       /* always.cache; 0: none */
