@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,13 +23,6 @@ bool ask_terminal(void)
 	 * would not see why. */
 	pid_t front = tcgetpgrp(STDIN_FILENO);
 	return front < 0 || front == getpgrp();
-}
-
-size_t ask_columns(void)
-{
-	struct winsize w = { 0 };
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
 /* Reads one line byte by byte, because the terminal may be in a mode without lines. Bytes after

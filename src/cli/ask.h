@@ -17,8 +17,7 @@ enum ask_answer {
 
 enum ask_answer ask_yes(const char *question);
 
-bool ask_terminal(void);  /* returns whether a person can be asked */
-size_t ask_columns(void); /* width of that terminal; 0: not known */
+bool ask_terminal(void); /* returns whether a person can be asked */
 
 /* Shows `prompt` unchanged (so it must not contain hostile text), and stores one line without its
  * newline in `ret`. Returns false if there is no terminal, the input ended, or the line is longer

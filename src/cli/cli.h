@@ -99,6 +99,8 @@ enum cli_flag {
 	FLAG_END,
 };
 
+_Static_assert(FLAG_END - FLAG_FIRST <= 64, "each flag has a bit in request.flags");
+
 #define MAX_BEST_EFFORT 8 /* most layers that a warning names; all are given to the library */
 
 /* One command line, parsed. */
@@ -270,6 +272,7 @@ int cmd_session_violation(struct request *r);
 int cmd_session_become(struct request *r); /* pause, resume, kill, complete, expire */
 int cmd_help_command(const struct command *c);
 int cmd_help_usage(void);
+int cmd_help_short(void);              /* for a call without a command; returns EXIT_USAGE */
 int cmd_help_group(const char *first); /* -1: no command begins with this word */
 int cmd_help_version(void);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/own.h"
@@ -14,6 +15,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "consent/consent.h"
 #include "consent/lock_json.h"
 #include "policy/owner.h"
@@ -115,8 +117,9 @@ static void put_row_text(struct buf *out, const struct approval_row *r)
 	if (l->uses >= 0) {
 		buf_addf(out, ", %lld run%s left", (long long)l->uses, l->uses == 1 ? "" : "s");
 	}
-	buf_addf(out, "\n  files     %zu, %llu bytes\n", l->files.n,
-	         (unsigned long long)l->files.bytes);
+	buf_addf(out, "\n  files     %zu, ", l->files.n);
+	amount_bytes(out, l->files.bytes);
+	buf_addc(out, '\n');
 	for (size_t i = 0; i < l->asked.n; i++) {
 		if (!string_list_has(&l->declined, l->asked.v[i])) {
 			put_words(out, "asked for", "", l->asked.v[i]);
@@ -190,7 +193,7 @@ int cmd_approvals_list(const struct owner *o, const char *skill, bool allowed, b
 		json_close(&j, ']');
 		buf_addc(&out, '\n');
 	}
-	return say_out(STDOUT_FILENO, &out);
+	return (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
 }
 
 /* Returns the path that the caller named as an absolute path, without following symlinks. Returns

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/needs_view.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "learn/propose.h"
 #include "policy/owner.h"
 
@@ -50,7 +51,7 @@ static int print_denied(const struct request *r, const struct needs *n, const si
 			needs_view_line(&out, &n->v[denied[i]]);
 		}
 	}
-	int status = say_out(STDOUT_FILENO, &out);
+	int status = (request_has(r, FLAG_JSON) ? say_out : screen_text)(STDOUT_FILENO, &out);
 	return status != EXIT_FINE ? status : n_denied == 0 ? EXIT_FINE : EXIT_FINDINGS;
 }
 

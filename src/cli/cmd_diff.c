@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/diff_lines.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "consent/consent.h"
 #include "policy/owner.h"
 
@@ -66,7 +67,7 @@ static int print_text(const struct owner *o, const struct consent_found *f, cons
 		buf_adds(&out, "The approval is no longer valid: it has expired, or all its runs "
 		               "are used up.\n");
 	}
-	return say_out(STDOUT_FILENO, &out);
+	return screen_text(STDOUT_FILENO, &out);
 }
 
 static int print_json(const struct diff *d)

@@ -1,4 +1,5 @@
 /* cmd_doctor.c - shows, layer by layer, what this kernel and machine offer. */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -6,6 +7,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 
 static void put_json(struct buf *out, const struct ssb_check *checks, size_t n)
 {
@@ -38,6 +40,54 @@ static void put_text(struct buf *out, const struct ssb_check *checks, size_t n)
 	}
 }
 
+/* The checks without which a skill still runs, and what is then different. Every other check must
+ * be ok. */
+static const struct {
+	const char *name;
+	const char *words;
+} OPTIONAL[] = {
+	{ "cgroup", "memory is limited by a watchdog, not by a cgroup" },
+	{ "overlay", "some declared directories may be refused" },
+	{ "idmap", "declared writes fail" },
+	{ "seccomp-notify", "attempts are blocked, but not recorded" },
+	{ "groups", "a skill keeps your groups" },
+	{ "core-dumps", "this machine learns of the crash of a skill" },
+};
+
+static const char *find_difference(const struct ssb_check *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(OPTIONAL); i++) {
+		if (strcmp(OPTIONAL[i].name, c->name) == 0) {
+			return OPTIONAL[i].words;
+		}
+	}
+	return NULL;
+}
+
+/* Ends the list with one line that says whether skills can run here, and what is different. */
+static void put_verdict(struct buf *out, const struct ssb_check *checks, size_t n)
+{
+	auto_buf missing = BUF(SAY_MAX), different = BUF(SAY_MAX);
+
+	buf_adds(&different, "");
+	for (size_t i = 0; i < n; i++) {
+		const char *words = checks[i].ok ? NULL : find_difference(&checks[i]);
+		if (words != NULL) {
+			buf_addf(&different, "; %s", words);
+		} else if (!checks[i].ok) {
+			buf_addf(&missing, "%s%s", missing.len > 0 ? ", " : "", checks[i].name);
+		}
+	}
+	if (missing.len > 0) {
+		say_colour(out, STDOUT_FILENO, SAY_RED, "not ready");
+		buf_addf(out, ": %s must work, or be named with --best-effort; the help is above\n",
+		         missing.data);
+		return;
+	}
+	say_colour(out, STDOUT_FILENO, different.len > 0 ? SAY_YELLOW : SAY_GREEN, "ready");
+	buf_addf(out, "%s\n", different.data);
+}
+
 int cmd_doctor(struct request *r)
 {
 	struct ssb_error err = { 0 };
@@ -52,6 +102,11 @@ int cmd_doctor(struct request *r)
 		say_error(&err);
 		return exit_status_of(&err, false);
 	}
-	(request_has(r, FLAG_JSON) ? put_json : put_text)(&out, checks, n);
-	return say_out(STDOUT_FILENO, &out);
+	if (request_has(r, FLAG_JSON)) {
+		put_json(&out, checks, n);
+		return say_out(STDOUT_FILENO, &out);
+	}
+	put_text(&out, checks, n);
+	put_verdict(&out, checks, n);
+	return screen_text(STDOUT_FILENO, &out);
 }

@@ -6,6 +6,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 
 int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 {
@@ -23,7 +24,7 @@ int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 	if (out.len > 0 && out.data[out.len - 1] != '\n') {
 		buf_addc(&out, '\n');
 	}
-	return say_out(STDOUT_FILENO, &out);
+	return (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
 }
 
 int cmd_inspect(struct request *r)

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/proposal.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "learn/learn.h"
 #include "learn/propose.h"
 #include "policy/owner.h"
@@ -53,7 +54,7 @@ static void show_output(const char *text, size_t len, bool cut)
 	if (len > 0 || cut) {
 		buf_adds(&out, BAR "...\n");
 	}
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 }
 
 static void keep_output(struct talk *t, const struct learn_round *r)
@@ -113,7 +114,7 @@ static void tell_round(void *talk, const struct learn_round *r)
 	}
 	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
 	          (double)r->result->duration_us / 1e6, count > 0 ? "it asked for" : "nothing new");
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 	keep_output(t, r);
 	if (t->all) {
 		show_output(r->output, r->output_len, r->output_cut);
@@ -169,7 +170,7 @@ static void say_needs(const struct learned *l, enum group group, const char *hea
 	}
 	if (count > 0) {
 		say_notef("%s", head);
-		(void)say_out(STDERR_FILENO, &out);
+		(void)screen_text(STDERR_FILENO, &out);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "consent/lint.h"
 #include "consent/sarif.h"
 #include "os/file.h"
@@ -35,12 +36,12 @@ static void write_text(struct buf *out, const struct lint v[], size_t n)
 	}
 }
 
-static int write_out(const char *path, const struct buf *out)
+static int write_out(const char *path, bool for_people, const struct buf *out)
 {
 	struct ssb_error err = { 0 };
 
 	if (path == NULL || strcmp(path, "-") == 0) {
-		return say_out(STDOUT_FILENO, out);
+		return (for_people ? screen_text : say_out)(STDOUT_FILENO, out);
 	}
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out->failed || fd < 0 || file_write_all(fd, out->data, out->len) != 0) {
@@ -67,7 +68,8 @@ static int report_findings(const struct request *r, const struct lint v[], size_
 	} else {
 		write_text(&out, v, n);
 	}
-	int status = write_out(request_value(r, FLAG_OUTPUT), &out);
+	bool for_people = !request_has(r, FLAG_SARIF) && !request_has(r, FLAG_JSON);
+	int status = write_out(request_value(r, FLAG_OUTPUT), for_people, &out);
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 

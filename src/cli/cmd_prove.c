@@ -6,6 +6,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 
 static const struct {
 	const char *word; /* shown in the table */
@@ -86,7 +87,7 @@ int cmd_prove_plan(const struct ssb_plan *plan, bool as_json, bool only_leaks)
 	} else if (!only_leaks) {
 		put_summary(&out, &tally);
 	}
-	int status = say_out(fd, &out);
+	int status = (as_json ? say_out : screen_text)(fd, &out);
 	if (tally.of[SSB_PROBE_LEAKED] > 0) {
 		return EXIT_FINDINGS;
 	}

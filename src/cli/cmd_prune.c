@@ -6,13 +6,14 @@
 
 #include "skill/digest_cache.h"
 #include "trace/runs.h"
+#include "base/amount.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/own.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
-#include "report/render.h"
+#include "cli/screen.h"
 #include "sandbox/caches.h"
 
 /* A record that was written to in the last 10 seconds is never removed: it may belong to a run that
@@ -109,10 +110,10 @@ static int print_result(const struct request *r, const struct prune *p)
 		buf_addf(&out, "%s %zu %s%s; size of the %s: ", p->dry ? "would remove" : "removed",
 		         p->removed, caches ? "cache" : "run", p->removed == 1 ? "" : "s",
 		         caches ? "caches" : "records");
-		render_bytes(&out, p->bytes);
+		amount_bytes(&out, p->bytes);
 	}
 	buf_addc(&out, '\n');
-	return say_out(STDOUT_FILENO, &out);
+	return (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
 }
 
 static int finish_prune(const struct request *r, const struct prune *p)

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/session_cli.h"
 
 #define OWNER      "by the owner" /* reason for the record if none is given */
@@ -64,7 +65,7 @@ static int print_state(const struct session_cli *c, const struct decision *d, co
 	visible_addf(&out, "session '%s' is %s", d->session, session_state_name(d->after.state));
 	session_cli_runs(&out, d);
 	buf_addc(&out, '\n');
-	return say_out(STDOUT_FILENO, &out);
+	return screen_text(STDOUT_FILENO, &out);
 }
 
 /* ---- kill, even if the store fails -------------------------------------- */

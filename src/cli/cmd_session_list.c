@@ -1,12 +1,13 @@
 /* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
 
+#include "base/amount.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/session_cli.h"
 #include "cli/session_view.h"
-#include "report/render.h"
 #include "report/session_json.h"
 
 struct list {
@@ -30,7 +31,7 @@ static void row_text(struct buf *out, const struct session *s)
 	char state[16];
 	auto_buf age = BUF(SAY_MAX);
 
-	render_duration(&age, session_age_us(s));
+	amount_time(&age, session_age_us(s));
 	snprintf(state, sizeof(state), "%-10s", session_state_name(s->state));
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), state);
 	buf_addf(out, " %10s %12s of %-10s %7" PRIu64 " %10" PRIu64 "  ",
@@ -93,7 +94,7 @@ int cmd_session_list(struct request *r)
 		buf_addc(&l.out, '\n');
 	}
 	status = l.as_json ? session_cli_out(&l.out)
-	                   : say_out(STDOUT_FILENO,
-	                             &l.out); /* prints the readable rows even after an error */
+	                   : screen_rows(STDOUT_FILENO,
+	                                 &l.out); /* prints the readable rows even after an error */
 	return rc != 0 ? session_cli_fail(&c, &err) : status;
 }

@@ -8,6 +8,7 @@
 #include "base/visible.h"
 #include "cli/line.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/session_cli.h"
 #include "cli/session_view.h"
 #include "report/session_json.h"
@@ -40,7 +41,9 @@ static void show_done(struct show *w)
 
 static int flush_output(struct show *w)
 {
-	w->status = say_out(STDOUT_FILENO, &w->out);
+	bool whole = request_has(w->c->r, FLAG_JSON) || request_has(w->c->r, FLAG_LEDGER);
+
+	w->status = (whole ? say_out : screen_text)(STDOUT_FILENO, &w->out);
 	buf_reset(&w->out);
 	return w->status != EXIT_FINE;
 }
@@ -178,8 +181,9 @@ static int show_text(struct show *w, struct ssb_error *err)
 	w->rows = 0;
 	print_title(w, "ledger (UTC)");
 	int status = show_ledger(w, short_line);
-	return status != EXIT_FINE || w->signature.len == 0 ? status
-	                                                    : say_out(STDOUT_FILENO, &w->signature);
+	return status != EXIT_FINE || w->signature.len == 0
+	               ? status
+	               : screen_text(STDOUT_FILENO, &w->signature);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/own.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/session_cli.h"
 
 /* Prints on standard error why the request was refused, or that a limit is near. */
@@ -42,7 +43,7 @@ static int print_decision(const struct session_cli *c, const struct decision *d,
 		status = session_cli_json(d, told);
 	} else {
 		say_verdict(d);
-		status = d->verdict.allowed ? say_out(STDOUT_FILENO, line) : EXIT_FINE;
+		status = d->verdict.allowed ? screen_text(STDOUT_FILENO, line) : EXIT_FINE;
 	}
 	return !d->verdict.allowed ? EXIT_FINDINGS : done != EXIT_FINE ? done : status;
 }

@@ -2,11 +2,13 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/line.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "report/overview.h"
 #include "report/why.h"
 
@@ -45,9 +47,9 @@ static void show_item(struct buf *out, const struct overview_item *i)
 	say_colour(out, STDOUT_FILENO, denied ? SAY_RED : SAY_PLAIN, i->text);
 	if (i->bytes_out > 0 || i->bytes_in > 0) {
 		buf_adds(out, ", ");
-		render_bytes(out, i->bytes_out);
+		amount_bytes(out, i->bytes_out);
 		buf_adds(out, " out, ");
-		render_bytes(out, i->bytes_in);
+		amount_bytes(out, i->bytes_in);
 		buf_adds(out, " in");
 	}
 	if (i->reason != NULL && i->reason[0] != '\0') {
@@ -110,7 +112,7 @@ static void show_head(struct buf *out, const struct overview *v)
 	if (f->state == RUN_ENDED) {
 		visible_text(out, f->end, false);
 		buf_addf(out, ", exit status %" PRId64 ", after ", f->exit_code);
-		render_duration(out, f->duration_us);
+		amount_time(out, f->duration_us);
 	} else {
 		say_colour(out, STDOUT_FILENO, SAY_YELLOW,
 		           f->state == RUN_LIVE ? "none yet: the run is running"
@@ -185,7 +187,7 @@ static int show_view(const struct request *r, const struct record_request *q)
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		show_group(&out, &v, (enum render_group)g, most);
 	}
-	int status = say_out(STDOUT_FILENO, &out);
+	int status = screen_text(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
 		say_errorf("line %" PRIu64
 		           " is not a record (%s), and nothing after it was read; see "

@@ -13,6 +13,7 @@
 #include "base/visible.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "session/session.h"
 
 static const int STATUS[] = {
@@ -131,6 +132,6 @@ int cmd_verify(struct request *r)
 		visible_addf(&out, "%s: ", cli_record_name(&q));
 		put_text(&out, &v, key, live);
 	}
-	status = say_out(STDOUT_FILENO, &out);
+	status = (request_has(r, FLAG_JSON) ? say_out : screen_text)(STDOUT_FILENO, &out);
 	return status != EXIT_FINE ? status : STATUS[v.state];
 }

@@ -9,6 +9,7 @@
 #include "cli/cli_record.h"
 #include "cli/remember.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "report/overview.h"
 #include "report/why.h"
 
@@ -165,7 +166,7 @@ int cmd_why(struct request *r)
 		return cli_record_fail(&err);
 	}
 	(request_has(r, FLAG_JSON) ? put_json_list : put_text)(&out, &v);
-	status = say_out(STDOUT_FILENO, &out);
+	status = (request_has(r, FLAG_JSON) ? say_out : screen_text)(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
 		say_errorf("the record is damaged (%s); see 'audit verify'", v.broken);
 		return EXIT_FINDINGS;
@@ -278,6 +279,6 @@ bool cli_record_summary(const struct owner *o, const char *trace_path, const cha
 		buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
 		put_remember(&out, o, &v, file.fd, run_id);
 	}
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 	return true;
 }

@@ -6,15 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/ask.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "consent/diff.h"
 #include "policy/options.h"
-#include "report/render.h"
 
 void consent_view_done(struct consent_view *v)
 {
@@ -118,7 +119,7 @@ size_t consent_view_never(const struct consent_view *v)
 
 static size_t count_columns(void)
 {
-	size_t n = ask_columns();
+	size_t n = screen_columns(STDERR_FILENO);
 
 	return n > 0 && n < WORDS_COLUMNS ? n : WORDS_COLUMNS;
 }
@@ -149,7 +150,7 @@ static void put_files(struct buf *out, const struct consent_view *v)
 		return;
 	}
 	buf_addf(out, "  files: %zu, ", v->files.n);
-	render_bytes(out, v->files.bytes);
+	amount_bytes(out, v->files.bytes);
 	buf_addf(out, "\n  %s\n", digest_text(v->files.tree, digest));
 	if (!snapshot_fits(&v->files)) {
 		words_fold(out, "  ! ", SNAPSHOT_TOO_LARGE, count_columns());

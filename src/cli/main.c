@@ -236,8 +236,7 @@ int main(int argc, char **argv)
 		return herald;
 	}
 	if (argc < 2) {
-		say_errorf("no command; try 'skillsandbox help'");
-		return EXIT_USAGE;
+		return cmd_help_short();
 	}
 	const char *word = argv[1];
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {

@@ -10,6 +10,7 @@
 #include "base/shell_quote.h"
 #include "base/visible.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "policy/owner.h"
 #include "policy/path.h"
 #include "skill/skill.h"
@@ -88,6 +89,6 @@ void run_hint(const struct request *r, const struct ssb_error *err)
 	}
 	if (out.len > 0 && !out.failed) {
 		visible_addf(&shown, "  help: %s\n", out.data);
-		(void)say_out(STDERR_FILENO, &shown);
+		(void)screen_text(STDERR_FILENO, &shown);
 	}
 }

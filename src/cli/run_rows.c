@@ -5,11 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
-#include "report/render.h"
+#include "cli/screen.h"
 
 #define SHORT_ID 8
 
@@ -40,7 +41,7 @@ static void put_row(struct buf *out, const struct run_facts *f)
 	put_state(out, f);
 	buf_reset(&cell);
 	if (f->state == RUN_ENDED) {
-		render_duration(&cell, f->duration_us);
+		amount_time(&cell, f->duration_us);
 	}
 	buf_addf(out, " %10s ", cell.data != NULL ? cell.data : "");
 	snprintf(number, sizeof(number), "%10" PRId64, f->violations);
@@ -79,5 +80,5 @@ int run_rows_print(const struct run_facts *runs, size_t n, bool as_json)
 		json_close(&j, ']');
 		buf_addc(&out, '\n');
 	}
-	return say_out(STDOUT_FILENO, &out);
+	return (as_json ? say_out : screen_rows)(STDOUT_FILENO, &out);
 }

@@ -1,5 +1,6 @@
 /* say.c - see say.h. */
 #include "cli/say.h"
+#include "cli/screen.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -126,7 +127,7 @@ static void write_message(enum say_colour colour, const char *label, const char 
 		buf_adds(&out, ": ");
 	}
 	visible_addf(&out, "%s%s%s\n", where, where[0] != '\0' ? ": " : "", text);
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 }
 
 void say_error(const struct ssb_error *err)
@@ -199,5 +200,5 @@ void say_diags(const struct ssb_diags *d, enum ssb_severity least)
 			visible_addf(&out, "  help: %s\n", e->remedy);
 		}
 	}
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/own.h"
 #include "cli/say.h"
-#include "report/render.h"
 #include "report/session_json.h"
 
 #define BAR  20
@@ -86,9 +86,9 @@ static void cost_row(struct buf *out, const struct session *s)
 static void add_amount(struct buf *out, enum session_meter m, uint64_t v)
 {
 	if (session_meter_is_time(m)) {
-		render_duration(out, (int64_t)(v < INT64_MAX / 1000 ? v * 1000 : INT64_MAX));
+		amount_time(out, (int64_t)(v < INT64_MAX / 1000 ? v * 1000 : INT64_MAX));
 	} else if (m == METER_BYTES_IN || m == METER_BYTES_OUT) {
-		render_bytes(out, v);
+		amount_bytes_of_policy(out, v);
 	} else {
 		buf_addf(out, "%" PRIu64, v);
 	}
@@ -135,9 +135,9 @@ void session_view_bounds(struct buf *out, const struct session *s)
 	begin_row(out, "time");
 	add_bar(out, (uint64_t)age / 1000, 0, p->max_duration_ms, FULL);
 	buf_addc(out, ' ');
-	render_duration(out, age);
+	amount_time(out, age);
 	buf_adds(out, " of ");
-	render_duration(out, (int64_t)p->max_duration_ms * 1000);
+	amount_time(out, (int64_t)p->max_duration_ms * 1000);
 	buf_adds(out, " (kill)\n");
 	for (enum session_meter m = 0; m < SESSION_METERS; m++) {
 		limit_row(out, s, m);

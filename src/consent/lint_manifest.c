@@ -8,6 +8,7 @@
 #include "base/own.h"
 #include "base/tail.h"
 #include "consent/lint_priv.h"
+#include "manifest/resources.h"
 #include "os/file.h"
 #include "policy/danger_set.h"
 #include "policy/path.h"
@@ -211,19 +212,19 @@ static void look_at_secrets(struct lint *l, const struct manifest *m, const char
 
 static const struct {
 	const char *name;
-	const char *unit;
+	enum unit unit;
 	size_t at;
 	uint64_t most; /* a larger limit is a finding */
 } LIMITS[] = {
-	LIMIT(resources.memory_mb, " MiB", 4096),
-	LIMIT(resources.max_runtime_seconds, " s", 3600),
-	LIMIT(resources.max_output_bytes, " bytes", 256ULL << 20),
-	LIMIT(resources.max_processes, "", 2048),
-	LIMIT(resources.max_open_files, "", 65536),
-	LIMIT(resources.max_disk_mb, " MiB", 8192),
-	LIMIT(net.max_connections, "", 1024),
-	LIMIT(net.max_bytes_out, " bytes", 16ULL << 30),
-	LIMIT(net.max_bytes_in, " bytes", 64ULL << 30),
+	LIMIT(resources.memory_mb, UNIT_MIB, 4096),
+	LIMIT(resources.max_runtime_seconds, UNIT_SECONDS, 3600),
+	LIMIT(resources.max_output_bytes, UNIT_BYTES, 256ULL << 20),
+	LIMIT(resources.max_processes, UNIT_COUNT, 2048),
+	LIMIT(resources.max_open_files, UNIT_COUNT, 65536),
+	LIMIT(resources.max_disk_mb, UNIT_MIB, 8192),
+	LIMIT(net.max_connections, UNIT_COUNT, 1024),
+	LIMIT(net.max_bytes_out, UNIT_BYTES, 16ULL << 30),
+	LIMIT(net.max_bytes_in, UNIT_BYTES, 64ULL << 30),
 };
 
 static void look_at_limits(struct lint *l, const struct manifest *m, const char *file)
@@ -231,9 +232,10 @@ static void look_at_limits(struct lint *l, const struct manifest *m, const char 
 	for (size_t i = 0; i < ARRAY_LEN(LIMITS); i++) {
 		uint64_t v = *(const uint64_t *)(const void *)((const char *)m + LIMITS[i].at);
 		if (v > LIMITS[i].most) {
-			lint_add(l, LINT_LIMITS, file, 0, "%s is %llu%s",
-			         strchr(LIMITS[i].name, '.') + 1, (unsigned long long)v,
-			         LIMITS[i].unit);
+			auto_buf amount = BUF(64);
+			resource_amount(&amount, LIMITS[i].unit, v);
+			lint_add(l, LINT_LIMITS, file, 0, "%s is %s",
+			         strchr(LIMITS[i].name, '.') + 1, amount.data);
 		}
 	}
 }

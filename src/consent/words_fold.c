@@ -4,8 +4,8 @@
  * before the edge of the terminal, and continues behind a bar. */
 #include <string.h>
 
+#include "base/columns.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "base/visible.h"
 #include "consent/words.h"
 
@@ -68,34 +68,6 @@ void words_plain(struct buf *out, const char *text)
 	buf_adds(out, len <= most ? "" : "...");
 }
 
-/* Returns the largest number of columns that the character at `s` can use. A character that is
- * not ASCII may need two columns. */
-static size_t width_at(const char *s, size_t *ret_bytes)
-{
-	uint32_t cp = 0;
-	size_t n = utf8_decode(s, strlen(s), &cp);
-
-	*ret_bytes = n > 0 ? n : 1;
-	return cp < 0x80 ? 1 : 2;
-}
-
-/* Returns how many bytes of `s` fit into a line. The line ends at a space if possible. */
-static size_t fitting_bytes(const char *s, size_t columns)
-{
-	size_t at = 0, used = 0, space = 0;
-
-	while (s[at] != '\0') {
-		size_t n = 0;
-		used += width_at(s + at, &n);
-		if (used > columns) {
-			return space > at / 2 ? space : at;
-		}
-		at += n;
-		space = s[at - 1] == ' ' ? at : space;
-	}
-	return at;
-}
-
 void words_fold(struct buf *out, const char *first, const char *text, size_t columns)
 {
 	size_t most = columns > NARROW ? columns : NARROW;
@@ -105,7 +77,7 @@ void words_fold(struct buf *out, const char *first, const char *text, size_t col
 		/* One column stays free, because some terminals begin a new line after a full
 		 * one. */
 		size_t head = strlen(before) + 1;
-		size_t n = head < most ? fitting_bytes(text, most - head) : 0;
+		size_t n = head < most ? columns_fit(text, strlen(text), most - head, true) : 0;
 		buf_adds(out, before);
 		buf_add(out, text, n);
 		buf_addc(out, '\n');

@@ -8,7 +8,6 @@
 #include "manifest/resources.h"
 #include "policy/danger.h"
 #include "policy/secrets.h"
-#include "report/render.h"
 
 /* For each limit, the words before and after its amount. */
 static const struct {
@@ -296,30 +295,6 @@ static const struct resource *find_limit(const char *name)
 	return NULL;
 }
 
-static void say_amount(struct buf *out, enum unit unit, uint64_t n)
-{
-	static const char *const SIZES[] = { "MiB", "GiB", "TiB" };
-	size_t size = 0;
-
-	switch (unit) {
-	case UNIT_MIB:
-		for (; n >= 1024 && n % 1024 == 0 && size + 1 < ARRAY_LEN(SIZES); size++) {
-			n /= 1024;
-		}
-		buf_addf(out, "%ju %s", (uintmax_t)n, SIZES[size]);
-		break;
-	case UNIT_BYTES:
-		render_bytes(out, n);
-		break;
-	case UNIT_SECONDS:
-		render_duration(out, (int64_t)n * 1000000);
-		break;
-	case UNIT_COUNT:
-		buf_addf(out, "%ju", (uintmax_t)n);
-		break;
-	}
-}
-
 /* Describes a limit "NAME NUMBER". Returns false if LIMITS does not have it. */
 static bool say_limit(const char *value, struct buf *text, struct buf *thing)
 {
@@ -331,7 +306,7 @@ static bool say_limit(const char *value, struct buf *text, struct buf *thing)
 		    !resource_number(value + n + 1, UNIT_COUNT, &v) || v > r->most) {
 			continue;
 		}
-		say_amount(thing, r->unit, v);
+		resource_amount(thing, r->unit, v);
 		buf_adds(thing, LIMITS[i].after);
 		buf_addf(text, "%s%s", LIMITS[i].before, thing->failed ? "" : thing->data);
 		return true;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/number.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -102,4 +103,22 @@ bool resource_number(const char *s, enum unit unit, uint64_t *ret)
 	}
 	*ret = v;
 	return true;
+}
+
+void resource_amount(struct buf *out, enum unit unit, uint64_t v)
+{
+	switch (unit) {
+	case UNIT_MIB:
+		amount_bytes(out, v <= UINT64_MAX / MIB ? v * MIB : UINT64_MAX);
+		break;
+	case UNIT_BYTES:
+		amount_bytes(out, v);
+		break;
+	case UNIT_SECONDS:
+		buf_addf(out, "%ju s", (uintmax_t)v);
+		break;
+	case UNIT_COUNT:
+		buf_addf(out, "%ju", (uintmax_t)v);
+		break;
+	}
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 
 /* The value of a limit that a run does not have. Only the plan of a bare command contains it. */
@@ -22,27 +23,27 @@ enum unit { UNIT_MIB, UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
 
 /* clang-format off */
 #define RESOURCE_ROWS(X) \
-	X(memory_mb, UNIT_MIB, " MiB", MIN_MEMORY_MB, MAX_MEMORY_MB, DEF_MEMORY_MB) \
+	X(memory_mb, UNIT_MIB, "", MIN_MEMORY_MB, MAX_MEMORY_MB, DEF_MEMORY_MB) \
 	X(cpu_shares, UNIT_COUNT, "", MIN_CPU_SHARES, MAX_CPU_SHARES, DEF_CPU_SHARES) \
-	X(max_runtime_seconds, UNIT_SECONDS, " s", 1, MAX_RUNTIME_SECONDS, DEF_RUNTIME_SECONDS) \
-	X(max_output_bytes, UNIT_BYTES, " bytes", 1, MAX_OUTPUT_BYTES_CAP, DEF_OUTPUT_BYTES) \
+	X(max_runtime_seconds, UNIT_SECONDS, "", 1, MAX_RUNTIME_SECONDS, DEF_RUNTIME_SECONDS) \
+	X(max_output_bytes, UNIT_BYTES, "", 1, MAX_OUTPUT_BYTES_CAP, DEF_OUTPUT_BYTES) \
 	X(max_processes, UNIT_COUNT, "", 1, MAX_PROCESSES_CAP, DEF_PROCESSES) \
 	X(max_open_files, UNIT_COUNT, "", MIN_OPEN_FILES, MAX_OPEN_FILES_CAP, DEF_OPEN_FILES) \
-	X(max_disk_mb, UNIT_MIB, " MiB", 1, MAX_DISK_MB_CAP, DEF_DISK_MB)
+	X(max_disk_mb, UNIT_MIB, "", 1, MAX_DISK_MB_CAP, DEF_DISK_MB)
 
 #define NET_LIMIT_ROWS(X) \
 	X(max_connections, UNIT_COUNT, " connections", 1, MAX_CONNECTIONS_CAP, DEF_CONNECTIONS) \
 	X(max_connections_per_second, UNIT_COUNT, " new connections a second", 1, \
 	  MAX_CONNECTION_RATE, DEF_CONNECTION_RATE) \
-	X(max_bytes_out, UNIT_BYTES, " bytes out", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES) \
-	X(max_bytes_in, UNIT_BYTES, " bytes in", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES)
+	X(max_bytes_out, UNIT_BYTES, " out", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES) \
+	X(max_bytes_in, UNIT_BYTES, " in", 1, MAX_NET_BYTES_CAP, DEF_NET_BYTES)
 /* clang-format on */
 
 /* One row of the tables. */
 struct resource {
 	const char *name;
 	enum unit unit;
-	const char *after; /* what people read after a number, such as " MiB" */
+	const char *after; /* what people read after an amount, such as " connections" */
 	uint64_t least;
 	uint64_t most;
 	size_t at; /* offset in struct resources or net_limits */
@@ -68,5 +69,8 @@ static inline uint64_t resource_of(const void *s, const struct resource *r)
  * seconds or a count, as `unit` says. Units of size are powers of 1024; "m" and "h" are minutes and
  * hours. Returns false if the text is not such a number. */
 bool resource_number(const char *s, enum unit unit, uint64_t *ret);
+
+/* Appends a value of this unit for people: "64 MiB", "1 KiB", "60 s", "256". */
+void resource_amount(struct buf *out, enum unit unit, uint64_t v);
 
 #endif

@@ -159,8 +159,9 @@ static void text_network_limits(struct buf *out, const struct ssb_plan *p)
 	buf_adds(out, "at most ");
 	for (size_t i = 0; i < NET_LIMIT_COUNT; i++) {
 		const struct resource *r = &NET_LIMITS[i];
-		buf_addf(out, "%s%llu%s", i > 0 ? ", " : "",
-		         (unsigned long long)resource_of(&p->net, r), r->after);
+		buf_adds(out, i > 0 ? ", " : "");
+		resource_amount(out, r->unit, resource_of(&p->net, r));
+		buf_adds(out, r->after);
 	}
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < p->allow_private.n; i++) {
@@ -231,7 +232,9 @@ static void text_settings(struct buf *out, const struct ssb_plan *p)
 			         r->unit == UNIT_SECONDS ? "the command runs in your terminal"
 			                                 : "it is a command, not a skill");
 		} else {
-			buf_addf(out, "%-20s %llu%s\n", r->name, (unsigned long long)v, r->after);
+			buf_addf(out, "%-20s ", r->name);
+			resource_amount(out, r->unit, v);
+			buf_addf(out, "%s\n", r->after);
 		}
 	}
 	buf_addf(out, "profile   %s; unix sockets %s\n", profile_name(p->profile),

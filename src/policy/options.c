@@ -147,10 +147,12 @@ static int set_number(struct ssb_options *o, enum ssb_option what, const char *v
 		                EXAMPLES[r->unit]);
 	}
 	if (v < r->least || v > r->most) {
+		auto_buf range = BUF(128);
+		resource_amount(&range, r->unit, r->least);
+		buf_adds(&range, " to ");
+		resource_amount(&range, r->unit, r->most);
 		return ssb_fail(err, SSB_E_USAGE, 0, options_flag(what),
-		                "'%.60s' is out of range; it must be %llu to %llu%s", value,
-		                (unsigned long long)r->least, (unsigned long long)r->most,
-		                r->after);
+		                "'%.60s' is out of range; it must be %s", value, range.data);
 	}
 	*resource_in(&o->res, r) = v;
 	return 0;

@@ -88,32 +88,6 @@ static size_t divide_size(uint64_t *v, size_t unit, size_t most)
 	return unit;
 }
 
-static void put_amount(struct buf *out, const struct resource *r, uint64_t v)
-{
-	static const char *const SIZES[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-
-	if (r->unit == UNIT_SECONDS) {
-		buf_addf(out, "%" PRIu64 " s", v);
-	} else if (r->unit == UNIT_COUNT) {
-		buf_addf(out, "%" PRIu64, v);
-	} else {
-		size_t unit = divide_size(&v, r->unit == UNIT_MIB ? 2 : 0, 4);
-		buf_addf(out, "%" PRIu64 " %s", v, SIZES[unit]);
-	}
-}
-
-/* Writes a measured amount, which is seldom a round number. */
-static void put_measured(struct buf *out, const struct resource *r, uint64_t v)
-{
-	if (r->unit != UNIT_BYTES || v < 1024) {
-		put_amount(out, r, v);
-	} else if (v < 1024 * 1024) {
-		buf_addf(out, "%.1f KiB", (double)v / 1024);
-	} else {
-		buf_addf(out, "%.1f MiB", (double)v / (1024 * 1024));
-	}
-}
-
 /* Writes a value that the flag accepts. */
 static void put_argument(struct buf *out, const struct resource *r, uint64_t v)
 {
@@ -139,7 +113,7 @@ void limit_text_value(struct buf *out, const struct line *l)
 	const struct limit_row *row = find_row(l);
 
 	assert(row != NULL);
-	put_amount(out, find_resource(row->name), read_number(l, "value"));
+	resource_amount(out, find_resource(row->name)->unit, read_number(l, "value"));
 	buf_adds(out, row->unit);
 }
 
@@ -158,7 +132,7 @@ void limit_text_what(struct buf *out, const struct line *l)
 	buf_adds(out, row->after);
 	if (row->used != NULL && seen > 0) {
 		buf_adds(out, row->used);
-		put_measured(out, find_resource(row->name), seen);
+		resource_amount(out, find_resource(row->name)->unit, seen);
 	}
 	if (refused > 0) {
 		buf_addf(out, ", %" PRIu64 " start%s refused", refused,

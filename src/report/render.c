@@ -6,6 +6,7 @@
 
 #include "report/limit_text.h"
 #include "trace/layers.h"
+#include "base/amount.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -232,32 +233,6 @@ void render_what(struct buf *out, const struct line *l)
 	}
 }
 
-void render_bytes(struct buf *out, uint64_t bytes)
-{
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-	double v = (double)bytes;
-	size_t u = 0;
-
-	while (v >= 1000 && u + 1 < ARRAY_LEN(units)) {
-		v /= 1000;
-		u++;
-	}
-	buf_addf(out, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
-}
-
-void render_duration(struct buf *out, int64_t micros)
-{
-	int64_t s = micros / 1000000;
-
-	if (s < 60) {
-		buf_addf(out, "%.3f s", (double)micros / 1e6);
-	} else if (s < 3600) {
-		buf_addf(out, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-	} else {
-		buf_addf(out, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
-	}
-}
-
 static void put_end(struct buf *out, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");
@@ -265,7 +240,7 @@ static void put_end(struct buf *out, const struct line *l)
 
 	render_text(out, line_get(l, "end"), "ended");
 	buf_addf(out, ", exit status %" PRId64 ", ", json_integer(line_get(l, "exit_code"), -1));
-	render_duration(out, json_integer(line_get(l, "duration_us"), 0));
+	amount_time(out, json_integer(line_get(l, "duration_us"), 0));
 	if (violations > 0) {
 		buf_addf(out, ", %" PRId64 " violation%s", violations, violations == 1 ? "" : "s");
 	}

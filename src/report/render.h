@@ -49,8 +49,4 @@ void render_message(struct buf *out, const struct line *l);
 const char *render_category(const struct line *l); /* "READ", "NET" */
 enum render_mark render_mark(const struct line *l);
 
-/* Append an amount, as in "1.2 kB" or "0.123 s". */
-void render_bytes(struct buf *out, uint64_t bytes);
-void render_duration(struct buf *out, int64_t micros);
-
 #endif

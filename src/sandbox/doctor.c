@@ -122,9 +122,13 @@ static void look_cgroup(struct ssb_check *c)
 		cgroup_free(cg);
 		return;
 	}
+	/* systemd itself makes this directory, and no other init does: sd_booted(3). */
+	bool systemd = access("/run/systemd/system", F_OK) == 0;
 	set_check(c, 0, why.text,
-	          "limits fall back to rlimits and a memory watchdog; for cgroups start under a "
-	          "systemd user session, e.g. systemd-run --user --scope -p Delegate=yes");
+	          systemd ? "limits fall back to rlimits and a memory watchdog; for cgroups, start "
+	                    "it with: systemd-run --user --scope -p Delegate=yes"
+	                  : "limits fall back to rlimits and a memory watchdog; a cgroup that you "
+	                    "may write would be used");
 }
 
 static void look_idmap(struct ssb_check *c)
