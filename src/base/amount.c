@@ -17,13 +17,8 @@ static void put_bytes(struct buf *out, uint64_t bytes, const char *i)
 		unit *= 1024;
 		at++;
 	}
-	/* Rounded down: an amount just below a limit must not look like the limit. */
-	uint64_t tenths = bytes % unit / (unit / 1024) * 10 / 1024;
-	buf_addf(out, "%" PRIu64, bytes / unit);
-	if (bytes % unit != 0) {
-		buf_addf(out, ".%" PRIu64, tenths);
-	}
-	buf_addf(out, " %c%sB", LETTERS[at], i);
+	buf_addf(out, bytes % unit == 0 ? "%.0f %c%sB" : "%.1f %c%sB", (double)bytes / (double)unit,
+	         LETTERS[at], i);
 }
 
 void amount_bytes(struct buf *out, uint64_t bytes)

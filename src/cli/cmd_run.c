@@ -36,7 +36,8 @@
 /* A separate process follows the record and writes to standard error, so that the run never waits
  * for a slow reader. */
 struct watcher {
-	pid_t pid; /* pid of the watching process; 0: none */
+	pid_t pid;    /* pid of the watching process; 0: none */
+	bool routine; /* also show what is routine */
 };
 
 /* Writes a carriage return before each newline if the terminal of standard error is raw. It is
@@ -60,9 +61,9 @@ static void put_returns(struct buf *out)
 
 /* Prints all complete lines. Returns false if no line can follow: the last line was printed, or the
  * record is damaged, or the output failed. */
-static bool print_lines(struct reader *in, struct line *l, struct buf *out)
+static bool print_lines(const struct watcher *w, struct reader *in, struct line *l, struct buf *out)
 {
-	static const struct render_style style = { STDERR_FILENO, false, "" };
+	const struct render_style style = { STDERR_FILENO, false, w->routine, "" };
 	const char *text = NULL;
 	const char *why = NULL;
 	size_t len = 0;
@@ -80,7 +81,7 @@ static bool print_lines(struct reader *in, struct line *l, struct buf *out)
 	return more;
 }
 
-static void watch_process(void)
+static void watch_process(const struct watcher *w)
 {
 	struct reader in;
 	struct line l = { 0 };
@@ -92,7 +93,7 @@ static void watch_process(void)
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	bool live = true;
-	while (print_lines(&in, &l, &out) && live) {
+	while (print_lines(w, &in, &l, &out) && live) {
 		(void)poll(NULL, 0, TICK_MS);
 		live = run_file_live(RECORD_FD);
 	}
@@ -126,7 +127,7 @@ static void start_watching(void *arg, int record)
 
 	if (pid == 0) {
 		if (settle_fds(record)) {
-			watch_process();
+			watch_process(w);
 		}
 		_exit(1);
 	}
@@ -137,9 +138,9 @@ static void start_watching(void *arg, int record)
 	w->pid = pid > 0 ? pid : 0;
 }
 
-static void watch_begin(struct watcher *w, struct run_request *q)
+static void watch_begin(struct watcher *w, struct run_request *q, bool routine)
 {
-	*w = (struct watcher){ 0 };
+	*w = (struct watcher){ .routine = routine };
 	run_request_watch(q, (struct ssb_watch){ start_watching, w });
 }
 
@@ -335,7 +336,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	q.owner = owner;
 	q.still = consent_still;
 	if (request_has(r, FLAG_WATCH)) {
-		watch_begin(&watch, &q);
+		watch_begin(&watch, &q, request_has(r, FLAG_VERBOSE));
 	}
 	if (request_has(r, FLAG_OTEL)) {
 		otel_begin(&otel, &q);

@@ -1,5 +1,6 @@
 /* cmd_session_list.c - lists sessions, newest first. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/amount.h"
 #include "base/own.h"
@@ -9,6 +10,8 @@
 #include "cli/session_cli.h"
 #include "cli/session_view.h"
 #include "report/session_json.h"
+
+#define ID_COLUMNS 12 /* a longer id moves the rest of its row */
 
 struct list {
 	struct buf out;
@@ -32,13 +35,15 @@ static void row_text(struct buf *out, const struct session *s)
 	auto_buf age = BUF(SAY_MAX);
 
 	amount_time(&age, session_age_us(s));
-	snprintf(state, sizeof(state), "%-10s", session_state_name(s->state));
+	visible_addf(out, "%s", s->id);
+	buf_addf(out, "%*s  ", strlen(s->id) < ID_COLUMNS ? (int)(ID_COLUMNS - strlen(s->id)) : 0,
+	         "");
+	snprintf(state, sizeof(state), "%-9s", session_state_name(s->state));
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), state);
-	buf_addf(out, " %10s %12s of %-10s %7" PRIu64 " %10" PRIu64 "  ",
-	         age.data != NULL ? age.data : "", money_show(s->spent, spent),
-	         money_show(s->policy->max_cost_per_session, budget), s->actions, s->violations);
-	visible_addf(out, "%s%s%s  %s\n", s->id, s->parent[0] != '\0' ? " in " : "", s->parent,
-	             s->agent);
+	buf_addf(out, "  %7s  %9s of %-9s %8" PRIu64 "  %10" PRIu64 "  ", age.data,
+	         money_show(s->spent, spent), money_show(s->policy->max_cost_per_session, budget),
+	         s->actions, s->violations);
+	visible_addf(out, "%s%s%s\n", s->agent, s->parent[0] != '\0' ? " in " : "", s->parent);
 }
 
 static int add_row(void *arg, const struct session *s)
@@ -50,8 +55,8 @@ static int add_row(void *arg, const struct session *s)
 	} else {
 		if (l->n == 0) {
 			buf_adds(&l->out,
-			         "state             age        spent of budget     actions "
-			         "violations  session  agent\n");
+			         "session       state          age      spent of budget     actions"
+			         "  violations  agent\n");
 		}
 		row_text(&l->out, s);
 	}

@@ -34,6 +34,7 @@ struct watch {
 	size_t n;
 	bool many;
 	bool as_json;
+	bool routine;
 	struct line line;
 	struct buf out;
 };
@@ -61,6 +62,7 @@ static struct watch *watch_new(const struct request *r, bool many)
 		w->runs = (struct runs)RUNS_NONE;
 		w->many = many;
 		w->as_json = request_has(r, FLAG_JSON);
+		w->routine = request_has(r, FLAG_VERBOSE);
 		buf_init(&w->out, SAY_MAX);
 	}
 	return w;
@@ -120,7 +122,7 @@ static int watch_read(struct watch *w, struct followed *f)
 	enum reader_line got;
 
 	snprintf(who, sizeof(who), "%.8s", f->id);
-	struct render_style style = { STDOUT_FILENO, true, w->many ? who : "" };
+	struct render_style style = { STDOUT_FILENO, true, w->routine, w->many ? who : "" };
 	while (!f->ended && (got = reader_next(&f->in, &text, &len)) == READER_LINE) {
 		if (line_parse(&w->line, text, len, &why) != 0) {
 			return say_fail(EXIT_FINDINGS, "the record of run %s is damaged (%s)",

@@ -165,7 +165,8 @@ const struct option_row FLAGS[] = {
 	          (ON_PLAN & ~ON_SHELL) | ON_VALIDATE | ON_DOCTOR | ON_LIST | ON_SHOW | ON_VERIFY |
 	          ON_PS | ON_WATCH | ON_WHY | ON_PRUNE | ON_SKILLS,
 	  "print JSON, for programs" },
-	{ "verbose", 'v', NULL, FLAG_VERBOSE, NULL, ON_PLAN | ON_VALIDATE | ON_SHOW | ON_LEARN,
+	{ "verbose", 'v', NULL, FLAG_VERBOSE, NULL,
+	  ON_PLAN | ON_VALIDATE | ON_SHOW | ON_WATCH | ON_LEARN,
 	  "also print warnings, notes and a summary" },
 	{ "quiet", 'q', NULL, FLAG_QUIET, NULL, ON_PLAN | ON_VALIDATE | ON_VERIFY | ON_PRUNE,
 	  "print only error messages" },

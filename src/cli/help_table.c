@@ -25,6 +25,8 @@ const struct help_options HELP_OPTIONS[] = {
 	{ "isolation", " profile best-effort prove policy " },
 	{ "terminal", " tty no-tty watch interactive " },
 	{ "record", " audit trace-output otel session session-policy all-runs " },
+	{ "which runs", " all skill since until path host reason class violations severity limit "
+	                "older-than keep " },
 	{ "output", " dry-run json verbose quiet output html plan help " },
 };
 const size_t N_HELP_OPTIONS = ARRAY_LEN(HELP_OPTIONS);

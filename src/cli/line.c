@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "report/render.h"
 
 static const struct {
@@ -23,25 +24,44 @@ static const struct {
 	[MARK_STEP] = { "▸", ">", SAY_BOLD },
 };
 
-/* Converts "2026-11-15T13:20:00.123456Z" to the local time; writes dashes if `time` is not a time.
- */
-static void format_clock(char out[16], const char *time)
+bool line_local_time(const char *time, struct tm *ret)
 {
 	struct tm tm = { 0 };
-	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	if (strptime(time, "%Y-%m-%dT%H:%M:%S", &tm) == NULL) {
+		return false;
+	}
+	time_t t = timegm(&tm);
+	return localtime_r(&t, ret) != NULL;
+}
+
+void line_put_time(struct buf *out, const char *when)
+{
+	char text[32] = "-";
+	struct tm then, today;
+	time_t now = time(NULL);
+
+	if (line_local_time(when, &then) && localtime_r(&now, &today) != NULL) {
+		bool same = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
+		(void)strftime(text, sizeof(text), same ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then);
+	}
+	buf_adds(out, text);
+}
+
+/* Writes the local time with milliseconds, or dashes if `time` is not a time. */
+static void format_clock(char out[16], const char *time)
+{
+	struct tm local = { 0 };
+	const char *rest = strchr(time, '.');
 	char ms[4] = "000";
 
-	if (rest == NULL) {
+	if (!line_local_time(time, &local)) {
 		snprintf(out, 16, "--:--:--.---");
 		return;
 	}
-	for (size_t i = 0; rest[0] == '.' && i < 3 && rest[i + 1] >= '0' && rest[i + 1] <= '9';
-	     i++) {
+	for (size_t i = 0; rest != NULL && i < 3 && rest[i + 1] >= '0' && rest[i + 1] <= '9'; i++) {
 		ms[i] = rest[i + 1];
 	}
-	time_t t = timegm(&tm);
-	struct tm local = { 0 };
-	(void)localtime_r(&t, &local);
 	snprintf(out, 16, "%02d:%02d:%02d.%s", local.tm_hour % 100, local.tm_min % 100,
 	         local.tm_sec % 100, ms);
 }
@@ -80,16 +100,13 @@ static void add_tag(struct buf *out, const struct line *l, int fd)
 	say_colour(out, fd, SAY_RED, tag);
 }
 
-void line_render(struct buf *out, const struct line *l, const struct render_style *style)
+static void put_line(struct buf *out, const struct line *l, const struct render_style *style)
 {
 	char clock[16];
 	auto_buf message = BUF(SAY_MAX);
 	enum render_mark mark = render_mark(l);
 	bool denied = mark == MARK_DENIED;
 
-	if (l->kind == EV_SIGNATURE || (render_group(l) == GROUP_OUTPUT && !style->output)) {
-		return;
-	}
 	format_clock(clock, l->time);
 	buf_addf(out, "[%s] ", clock);
 	say_colour(out, style->fd, MARKS[mark].colour,
@@ -103,6 +120,19 @@ void line_render(struct buf *out, const struct line *l, const struct render_styl
 		add_tag(out, l, style->fd);
 	}
 	buf_addc(out, '\n');
+}
+
+void line_render(struct buf *out, const struct line *l, const struct render_style *style)
+{
+	size_t columns = screen_columns(style->fd);
+	auto_buf whole = BUF(SAY_MAX);
+
+	if (l->kind == EV_SIGNATURE || (render_group(l) == GROUP_OUTPUT && !style->output) ||
+	    (render_is_routine(l) && !style->routine)) {
+		return;
+	}
+	put_line(&whole, l, style);
+	screen_fit(out, &whole, columns > 0 ? columns : SIZE_MAX, SCREEN_CUT);
 }
 
 void line_render_raw(struct buf *out, const char *line, size_t len, int fd)

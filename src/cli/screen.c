@@ -83,6 +83,20 @@ static void cut_line(struct buf *out, const char *line, size_t len, size_t colum
 	buf_adds(out, memchr(line, '\033', at) != NULL ? NO_LOOK : "");
 }
 
+void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool right)
+{
+	size_t used = columns_count(text->data, text->len);
+	int pad = (int)(used < columns ? columns - used : 0);
+
+	buf_addf(out, "%*s", right ? pad : 0, "");
+	if (columns > 0 && used > columns) {
+		cut_line(out, text->data, text->len, columns);
+	} else {
+		buf_add(out, text->data, text->len);
+	}
+	buf_addf(out, "%*s", right ? 0 : pad, "");
+}
+
 void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum screen_fit how)
 {
 	/* One column stays free, because some terminals begin a new line after a full one. */

@@ -8,6 +8,8 @@
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 
 #define SCREEN_COLUMNS 80 /* used if a terminal does not say its width */
@@ -19,6 +21,9 @@ size_t screen_columns(int fd); /* width of the terminal; 0: `fd` is not a termin
 /* Appends `text` in lines of at most `columns`. A continued line begins below the last column of a
  * table (a gap of two spaces) in the first half of the line, or else is indented. */
 void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum screen_fit how);
+
+/* Appends one cell of a table: the text, cut or filled up to `columns`; 0: as it is. */
+void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool right);
 
 /* Write the text to fd 1 or 2, as say_out() does. On a terminal, screen_text() folds its lines and
  * screen_rows() cuts them. */

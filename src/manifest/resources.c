@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/amount.h"
 #include "base/number.h"
 #include "base/own.h"
 #include "manifest/manifest.h"
@@ -105,20 +104,28 @@ bool resource_number(const char *s, enum unit unit, uint64_t *ret)
 	return true;
 }
 
+/* Divides by `by` while nothing is lost. Returns the index of the unit that is left. */
+static size_t divide_exactly(uint64_t *v, uint64_t by, size_t unit, size_t most)
+{
+	while (unit < most && *v >= by * (by < 1024 ? 2 : 1) && *v % by == 0) {
+		*v /= by;
+		unit++;
+	}
+	return unit;
+}
+
 void resource_amount(struct buf *out, enum unit unit, uint64_t v)
 {
-	switch (unit) {
-	case UNIT_MIB:
-		amount_bytes(out, v <= UINT64_MAX / MIB ? v * MIB : UINT64_MAX);
-		break;
-	case UNIT_BYTES:
-		amount_bytes(out, v);
-		break;
-	case UNIT_SECONDS:
-		buf_addf(out, "%ju s", (uintmax_t)v);
-		break;
-	case UNIT_COUNT:
+	static const char *const SIZES[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	static const char *const TIMES[] = { "s", "min", "h" };
+
+	if (unit == UNIT_COUNT) {
 		buf_addf(out, "%ju", (uintmax_t)v);
-		break;
+	} else if (unit == UNIT_SECONDS) {
+		const char *name = TIMES[divide_exactly(&v, 60, 0, 2)];
+		buf_addf(out, "%ju %s", (uintmax_t)v, name);
+	} else {
+		const char *name = SIZES[divide_exactly(&v, 1024, unit == UNIT_MIB ? 2 : 0, 4)];
+		buf_addf(out, "%ju %s", (uintmax_t)v, name);
 	}
 }

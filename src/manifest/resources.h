@@ -70,7 +70,8 @@ static inline uint64_t resource_of(const void *s, const struct resource *r)
  * hours. Returns false if the text is not such a number. */
 bool resource_number(const char *s, enum unit unit, uint64_t *ret);
 
-/* Appends a value of this unit for people: "64 MiB", "1 KiB", "60 s", "256". */
+/* Appends a limit exactly, in the largest unit that loses nothing: "64 MiB", "2000 bytes",
+ * "60 s", "24 h", "256". */
 void resource_amount(struct buf *out, enum unit unit, uint64_t v);
 
 #endif

@@ -548,7 +548,7 @@ static int decide_skill(const struct plan_request *q, struct ssb_plan **ret_plan
 	b.skill_fd = dir->fd;
 	b.source = source;
 	b.plan->name = build_printf(&b, "%s", found.manifest->name);
-	b.plan->version = build_printf(&b, "%s", found.manifest->version);
+	b.plan->version = build_printf(&b, "%s", skill_version(&found));
 	b.plan->manifest = build_printf(&b, "%s", found.file);
 	b.plan->skill_dir = build_printf(&b, "%s", dir->path);
 	b.plan->format = found.format;

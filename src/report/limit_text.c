@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/own.h"
 #include "manifest/resources.h"
 #include "policy/options.h"
@@ -88,6 +89,16 @@ static size_t divide_size(uint64_t *v, size_t unit, size_t most)
 	return unit;
 }
 
+/* Writes a measured amount, which is seldom a round number. */
+static void put_measured(struct buf *out, enum unit unit, uint64_t v)
+{
+	if (unit == UNIT_BYTES) {
+		amount_bytes(out, v);
+	} else {
+		resource_amount(out, unit, v);
+	}
+}
+
 /* Writes a value that the flag accepts. */
 static void put_argument(struct buf *out, const struct resource *r, uint64_t v)
 {
@@ -132,7 +143,7 @@ void limit_text_what(struct buf *out, const struct line *l)
 	buf_adds(out, row->after);
 	if (row->used != NULL && seen > 0) {
 		buf_adds(out, row->used);
-		resource_amount(out, find_resource(row->name)->unit, seen);
+		put_measured(out, find_resource(row->name)->unit, seen);
 	}
 	if (refused > 0) {
 		buf_addf(out, ", %" PRIu64 " start%s refused", refused,

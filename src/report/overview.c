@@ -103,7 +103,7 @@ static void put_key(struct buf *out, const struct line *l, enum render_group gro
 		visible_bytes(out, path->str, n > 0 ? n : path->len, false);
 	} else if (group == GROUP_OUTPUT) {
 		buf_addf(out, "%s: ", l->kind_name);
-		render_text(out, line_get(l, "message"), "");
+		render_what(out, l);
 	} else {
 		render_what(out, l);
 	}
@@ -269,6 +269,7 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 		                     .hash = hash,
 		                     .text = strdup(text.data) };
 	i->denial = judge_denial(v, l, group);
+	i->routine = render_is_routine(l);
 	if (i->text == NULL || (i->denial != DENIAL_NOT && !fill_denied(i, l, v->bare))) {
 		item_done(i);
 		return NULL;

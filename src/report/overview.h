@@ -67,6 +67,7 @@ struct overview_item {
 	char *value;
 	char *first; /* time of the item's first line */
 	bool let_through;
+	bool routine; /* render_is_routine() of the item's first line */
 };
 
 struct overview_class {

@@ -7,6 +7,7 @@
 #include "report/limit_text.h"
 #include "trace/layers.h"
 #include "base/amount.h"
+#include "base/name.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -75,6 +76,43 @@ enum render_group render_group(const struct line *l)
 		return GROUP_ABSENT;
 	}
 	return group;
+}
+
+static bool is_system(const struct line *l)
+{
+	enum event_rule rule = line_get_rule(l);
+
+	return rule == RULE_SYSTEM || rule == RULE_ROOTFS || rule == RULE_KERNEL;
+}
+
+bool render_is_routine(const struct line *l)
+{
+	const char *path = line_text(l, "path");
+
+	switch (render_group(l)) {
+	case GROUP_READ:
+	case GROUP_ABSENT:
+		/* The line of a repeat does not say what it repeats: another line does. */
+		return is_system(l) || line_get(l, "repeat_of") != NULL;
+	case GROUP_WRITTEN:
+		return line_get_rule(l) == RULE_KERNEL && path != NULL &&
+		       strncmp(path, "/dev/", 5) == 0;
+	default:
+		return l->kind == EV_SKILL_STARTED || l->kind == EV_EXIT_CODE ||
+		       l->kind == EV_SKILL_COMPLETED || l->kind == EV_SKILL_FAILED;
+	}
+}
+
+void render_end(struct buf *out, const char *end, int64_t exit_code)
+{
+	const char *name =
+	        exit_code > 128 && exit_code < 128 + 64 ? sigabbrev_np((int)exit_code - 128) : NULL;
+
+	if (name_to_end(end) == SSB_END_SIGNALED && name != NULL) {
+		buf_addf(out, "SIG%s", name);
+	} else {
+		visible_text(out, end, false);
+	}
 }
 
 void render_text(struct buf *out, const struct json_node *node, const char *otherwise)
@@ -212,6 +250,15 @@ static void put_call(struct buf *out, const struct line *l, const char *op)
 	visible_text(out, op, false);
 }
 
+/* Writes a line of output without the carriage return with which a terminal ends each line. */
+static void put_output(struct buf *out, const struct json_node *text)
+{
+	if (json_is(text, JSON_STRING)) {
+		size_t len = text->len - (text->len > 0 && text->str[text->len - 1] == '\r');
+		visible_bytes(out, text->str, len, false);
+	}
+}
+
 void render_what(struct buf *out, const struct line *l)
 {
 	const char *op = line_text(l, "op");
@@ -228,6 +275,8 @@ void render_what(struct buf *out, const struct line *l)
 		put_file(out, l, op);
 	} else if (line_get(l, "address") != NULL || line_get(l, "name") != NULL) {
 		put_network(out, l);
+	} else if (group == GROUP_OUTPUT) {
+		put_output(out, line_get(l, "message"));
 	} else {
 		render_text(out, line_get(l, "message"), l->kind_name);
 	}
@@ -238,8 +287,11 @@ static void put_end(struct buf *out, const struct line *l)
 	const struct json_node *counters = line_get(l, "counters");
 	int64_t violations = json_integer(json_member(&l->doc, counters, "violations"), 0);
 
-	render_text(out, line_get(l, "end"), "ended");
-	buf_addf(out, ", exit status %" PRId64 ", ", json_integer(line_get(l, "exit_code"), -1));
+	int64_t status = json_integer(line_get(l, "exit_code"), -1);
+	const char *end = line_text(l, "end");
+
+	render_end(out, end != NULL ? end : "ended", status);
+	buf_addf(out, ", exit status %" PRId64 ", ", status);
 	amount_time(out, json_integer(line_get(l, "duration_us"), 0));
 	if (violations > 0) {
 		buf_addf(out, ", %" PRId64 " violation%s", violations, violations == 1 ? "" : "s");

@@ -38,6 +38,12 @@ enum render_mark { MARK_NONE, MARK_GOOD, MARK_DENIED, MARK_WARN, MARK_STEP };
 enum render_group render_group(const struct line *l);
 bool render_is_violation(const struct line *l);
 
+/* Returns whether the line is routine: a read of the system's own files, a write to a device, or a
+ * step of the run that its last line repeats. People see it only if they ask for everything. */
+bool render_is_routine(const struct line *l);
+/* Appends how a run ended, in one word: "exited", "timeout", or the signal, as in "SIGSEGV". */
+void render_end(struct buf *out, const char *end, int64_t exit_code);
+
 /* Appends the attempt, as in "read /etc/shadow" or "connect to api.example.com:443 (tls)". */
 void render_what(struct buf *out, const struct line *l);
 

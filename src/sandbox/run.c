@@ -204,7 +204,8 @@ static int open_trace(struct run *r, struct ssb_result *res, struct ssb_error *e
 	snprintf(res->run_id, sizeof(res->run_id), "%s", trace_id(r->trace));
 	snprintf(res->trace_path, sizeof(res->trace_path), "%s", trace_path(r->trace));
 	governed_traced(r);
-	trace_eventf(r->trace, EV_SKILL_STARTED, "%s %s", r->plan->name, r->plan->version);
+	trace_eventf(r->trace, EV_SKILL_STARTED, "%s%s%s", r->plan->name,
+	             r->plan->version[0] != '\0' ? " " : "", r->plan->version);
 	observer_environment(r->trace, r->plan);
 	return 0;
 }

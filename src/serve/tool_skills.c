@@ -87,10 +87,11 @@ static void list_one(struct skills_reply *a, const struct serve *s, const struct
 	json_kbool(&a->j, "valid", valid);
 	if (valid) {
 		json_kstr(&a->j, "format", skill_format_name(found.format));
-		show_kstr(&a->j, "version", m->version);
+		const char *version = skill_version(&found);
+		show_kstr(&a->j, "version", version);
 		show_kstr(&a->j, "description", m->description);
-		visible_addf(&a->text, "%s %s%s%s\n", skill->name, m->version,
-		             m->description[0] != '\0' ? ": " : "", m->description);
+		visible_addf(&a->text, "%s%s%s%s%s\n", skill->name, version[0] != '\0' ? " " : "",
+		             version, m->description[0] != '\0' ? ": " : "", m->description);
 		if (found.no_entry) {
 			list_scripts(a, skill);
 		}

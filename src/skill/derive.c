@@ -15,7 +15,7 @@ static void put_skill(struct buf *out, const struct derived *d)
 		buf_adds(out, " # the name of the directory, because the skill gives none");
 	}
 	buf_adds(out, "\n  version: ");
-	manifest_put_text(out, s->version != NULL ? s->version : "0");
+	manifest_put_text(out, s->version != NULL ? s->version : DERIVED_NO_VERSION);
 	if (s->version == NULL) {
 		buf_adds(out, " # the skill gives no version");
 	}

@@ -10,6 +10,9 @@
 #include "skill/says.h"
 #include "skill/script.h"
 
+/* A manifest must have a version: this one stands for none. */
+#define DERIVED_NO_VERSION "0"
+
 struct derived {
 	const char *from;        /* "SKILL.md" */
 	const char *name;        /* the name of the manifest if the skill's text gives none */

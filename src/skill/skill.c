@@ -1,4 +1,5 @@
 /* skill.c - chooses the manifest of a skill: its own, the owner's, or a derived one. */
+#include "skill/derive.h"
 #include "skill/skill.h"
 
 #include <assert.h>
@@ -488,4 +489,13 @@ bool skill_is_foreign(const char *name, size_t len)
 {
 	return ARRAY_HAS(skill_foreign, SKILL_FOREIGN, N_SKILL_FOREIGN,
 	                 strlen(*skill_foreign) == len && memcmp(*skill_foreign, name, len) == 0);
+}
+
+const char *skill_version(const struct skill_found *f)
+{
+	const char *version = f->manifest->version;
+
+	return skill_format_derived(f->format) && strcmp(version, DERIVED_NO_VERSION) == 0
+	               ? ""
+	               : version;
 }

@@ -67,6 +67,9 @@ struct skill_found {
 	struct string_list argv;
 };
 
+/* Returns the version of the skill; "" if a derived manifest has none. */
+const char *skill_version(const struct skill_found *f);
+
 /* Finds the manifest of the skill in `dir`. If `config_dir` is NULL, there are no sidecars. `args`
  * (may be NULL) are the caller's arguments: the first one names the script if there is no
  * entrypoint; without it the skill can be inspected but not run. Unusual content of a leniently
