@@ -64,6 +64,7 @@ enum cli_flag {
 	FLAG_LAST,
 	FLAG_LIST,
 	FLAG_CACHES,
+	FLAG_PLAN,
 	FLAG_SESSION, /* FLAG_SESSION and all flags after it have a value */
 	FLAG_SKILL,
 	FLAG_SINCE,
@@ -96,6 +97,10 @@ enum cli_flag {
 	FLAG_IMAGE,
 	FLAG_EXPIRES,
 	FLAG_ONCE,
+	FLAG_PATH,
+	FLAG_HOST,
+	FLAG_CLASS,
+	FLAG_HTML,
 	FLAG_END,
 };
 

@@ -112,22 +112,33 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
 	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : cli_record_fail(&err);
 }
 
+/* Checks the record. A record from elsewhere may be signed with another owner's key, and this is
+ * not damage: only `audit verify` checks whose key it is. *ret_foreign says that it is such a
+ * record. */
+static int check_record(const struct request *r, const struct record_request *q,
+                        struct verify_result *v, bool *ret_foreign)
+{
+	struct ssb_error err = { 0 };
+	bool elsewhere = q->file.id[0] == '\0';
+
+	*ret_foreign = false;
+	if (!elsewhere) {
+		return cli_record_verify(r, q, v);
+	}
+	if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, v, &err) != 0) {
+		return cli_record_fail(&err);
+	}
+	*ret_foreign = v->state == VERIFY_BAD && v->signed_end;
+	return EXIT_FINE;
+}
+
 int cli_record_doubt(const struct request *r, const struct record_request *q)
 {
 	struct verify_result v = { 0 };
-	struct ssb_error err = { 0 };
-	bool elsewhere = q->file.id[0] == '\0';
-	int status = EXIT_FINE;
+	bool foreign = false;
+	int status = check_record(r, q, &v, &foreign);
 
-	if (!elsewhere) {
-		status = cli_record_verify(r, q, &v);
-	} else if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, &v, &err) != 0) {
-		return cli_record_fail(&err);
-	}
-	/* A record from elsewhere may be signed with another owner's key, and this is not
-	 * damage. Only `audit verify` checks whose key it is. */
-	bool damaged = v.state == VERIFY_BAD && !(elsewhere && v.signed_end);
-	if (status == EXIT_FINE && damaged) {
+	if (status == EXIT_FINE && v.state == VERIFY_BAD && !foreign) {
 		say_errorf("the file was changed: record %" PRIu64
 		           " in it is bad (%s); see 'audit verify'",
 		           v.bad_at, v.why);
@@ -136,6 +147,25 @@ int cli_record_doubt(const struct request *r, const struct record_request *q)
 	if (status == EXIT_FINE && v.state == VERIFY_INCOMPLETE && v.records == 0) {
 		say_errorf("the file has no complete record; see 'audit verify'");
 		status = EXIT_FINDINGS;
+	}
+	return status;
+}
+
+int cli_record_state(const struct request *r, const struct record_request *q, struct buf *out,
+                     bool *ret_sound)
+{
+	struct verify_result v = { 0 };
+	bool foreign = false;
+	int status = check_record(r, q, &v, &foreign);
+
+	*ret_sound = status == EXIT_FINE && (v.state != VERIFY_BAD || foreign);
+	if (foreign) {
+		buf_adds(out, "complete and unchanged, signed with a key that is not checked here");
+	} else if (v.state == VERIFY_COMPLETE) {
+		buf_addf(out, "complete and unchanged: %" PRIu64 " records, signed with your key",
+		         v.records);
+	} else {
+		buf_addf(out, "%s: %s", verify_state_name(v.state), v.why);
 	}
 	return status;
 }

@@ -37,6 +37,10 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
  * used, so only changes that can be found without this key are reported. Returns the exit
  * status. */
 int cli_record_doubt(const struct request *r, const struct record_request *q);
+/* Checks the record and appends the result in words. *ret_sound is false if the record is bad.
+ * Returns the exit status. */
+int cli_record_state(const struct request *r, const struct record_request *q, struct buf *out,
+                     bool *ret_sound);
 
 /* Reads a time: "2h" or "7d" (before now), a date, or RFC 3339. Writes it in the form that
  * records use. */

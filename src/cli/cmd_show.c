@@ -1,15 +1,23 @@
 /* cmd_show.c - shows what a run did: first what was denied, then the rest by subject. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/amount.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "base/own.h"
 #include "base/visible.h"
 #include "cli/line.h"
 #include "cli/cli_record.h"
 #include "cli/say.h"
 #include "cli/screen.h"
+#include "os/file.h"
+#include "report/html.h"
 #include "report/overview.h"
+#include "report/plan_rows.h"
 #include "report/why.h"
 
 #define SHOWN_ITEMS 20 /* items shown of each group without -v */
@@ -17,7 +25,7 @@
 static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_DENIED] = "denied",
 	[GROUP_NETWORK] = "network",
-	[GROUP_WRITTEN] = "files written",
+	[GROUP_WRITTEN] = "files changed",
 	[GROUP_READ] = "files read, by directory",
 	[GROUP_ABSENT] = "looked for and not found, by directory",
 	[GROUP_PROGRAMS] = "programs",
@@ -25,6 +33,12 @@ static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_OUTPUT] = "output",
 	[GROUP_LIMITS] = "limits",
 	[GROUP_REFUSED] = "refused, but no violation",
+};
+
+/* What matters comes first. */
+static const enum render_group ORDER[] = {
+	GROUP_DENIED, GROUP_LIMITS,   GROUP_REFUSED, GROUP_NETWORK, GROUP_WRITTEN,
+	GROUP_READ,   GROUP_PROGRAMS, GROUP_OUTPUT,  GROUP_ABSENT,  GROUP_ENV,
 };
 
 static void show_title(struct buf *out, const char *title)
@@ -61,18 +75,25 @@ static void show_item(struct buf *out, const struct overview_item *i)
 	buf_addc(out, '\n');
 }
 
-static void show_group(struct buf *out, const struct overview *v, enum render_group group,
-                       size_t most)
+static bool is_shown(const struct overview_item *i, enum render_group group, bool all)
 {
-	size_t n = overview_count(v, group);
-	size_t shown = 0;
+	return i->group == group && (all || !i->routine);
+}
 
+static void show_group(struct buf *out, const struct overview *v, enum render_group group, bool all)
+{
+	size_t most = all ? SIZE_MAX : SHOWN_ITEMS;
+	size_t n = 0, shown = 0;
+
+	for (size_t i = 0; i < v->n_items; i++) {
+		n += is_shown(&v->items[i], group, all);
+	}
 	if (n == 0) {
 		return;
 	}
 	show_title(out, TITLES[group]);
 	for (size_t i = 0; i < v->n_items && shown < most; i++) {
-		if (v->items[i].group == group) {
+		if (is_shown(&v->items[i], group, all)) {
 			show_item(out, &v->items[i]);
 			shown++;
 		}
@@ -107,10 +128,12 @@ static void show_head(struct buf *out, const struct overview *v)
 	if (!v->has_facts) {
 		return;
 	}
-	visible_addf(out, "run      %s\nskill    %s %s\nstarted  %s\nend      ", f->id, f->skill,
-	             f->version, f->started);
+	visible_addf(out, "run      %s\nskill    %s%s%s\nstarted  ", f->id, f->skill,
+	             f->version[0] != '\0' ? " " : "", f->version);
+	line_put_time(out, f->started);
+	buf_adds(out, "\nend      ");
 	if (f->state == RUN_ENDED) {
-		visible_text(out, f->end, false);
+		render_end(out, f->end, f->exit_code);
 		buf_addf(out, ", exit status %" PRId64 ", after ", f->exit_code);
 		amount_time(out, f->duration_us);
 	} else {
@@ -171,11 +194,97 @@ static int show_lines(const struct record_request *q)
 	return EXIT_FINE;
 }
 
+/* Says which reads of the system are not shown. */
+static void show_routine(struct buf *out, const struct overview *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n_items; i++) {
+		n += v->items[i].routine;
+	}
+	if (n > 0) {
+		buf_addf(out,
+		         "\n%zu more row%s about files of the system and devices; -v shows them\n",
+		         n, n == 1 ? "" : "s");
+	}
+}
+
+static void put_plan_row(void *arg, const char *label, const char *text)
+{
+	buf_addf(arg, "%-9s  %s\n", label, text);
+}
+
+/* Prints the plan of the run: as rows, or as the JSON object that the record has. */
+static int show_plan(const struct request *r, const struct record_request *q)
+{
+	AUTO(line_done) struct line run = { 0 };
+	bool as_json = request_has(r, FLAG_JSON);
+	auto_buf out = BUF(SAY_MAX);
+
+	if (!plan_rows_read(&run, q->file.fd)) {
+		return say_fail(EXIT_FINDINGS, "the record has no first line; see 'audit verify'");
+	}
+	if (!as_json) {
+		plan_rows(&run, put_plan_row, &out);
+	} else if (plan_rows_plan(&run) == NULL) {
+		return say_fail(EXIT_FINDINGS, "the plan is too large for the record; the file "
+		                               "trace.json beside the record has it");
+	} else {
+		struct json j = JSON_TO(&out, true);
+		json_copy(&j, &run.doc, plan_rows_plan(&run));
+		buf_addc(&out, '\n');
+	}
+	int status = (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
+	return status != EXIT_FINE ? status : cli_record_doubt(r, q);
+}
+
+static int write_report(const char *path, const struct buf *page)
+{
+	struct ssb_error err = { 0 };
+
+	if (strcmp(path, "-") == 0) {
+		return say_out(STDOUT_FILENO, page);
+	}
+	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (page->failed || fd < 0 || file_write_all(fd, page->data, page->len) != 0) {
+		ssb_fail(&err, SSB_E_SYS, page->failed ? ENOMEM : errno, "audit show",
+		         "cannot write '%s'", path);
+		say_error(&err);
+		return EXIT_SANDBOX;
+	}
+	return EXIT_FINE;
+}
+
+/* Writes the report as HTML. It contains the result of the check of the record. */
+static int show_html(const struct request *r, const struct record_request *q)
+{
+	AUTO(overview_done) struct overview v = { 0 };
+	AUTO(line_done) struct line run = { 0 };
+	struct ssb_error err = { 0 };
+	auto_buf page = BUF(8 * SAY_MAX), words = BUF(SAY_MAX);
+	bool sound = false;
+
+	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
+		return cli_record_fail(&err);
+	}
+	int status = cli_record_state(r, q, &words, &sound);
+	if (status != EXIT_FINE) {
+		return status;
+	}
+	const struct html_report report = { .view = &v,
+		                            .run = plan_rows_read(&run, q->file.fd) ? &run : NULL,
+		                            .verified = words.data,
+		                            .sound = sound && v.broken == NULL };
+	html_write(&page, &report);
+	status = write_report(request_value(r, FLAG_HTML), &page);
+	return status != EXIT_FINE || report.sound ? status : EXIT_FINDINGS;
+}
+
 static int show_view(const struct request *r, const struct record_request *q)
 {
 	AUTO(overview_done) struct overview v = { 0 };
 	struct ssb_error err = { 0 };
-	size_t most = request_has(r, FLAG_VERBOSE) ? SIZE_MAX : SHOWN_ITEMS;
+	bool all = request_has(r, FLAG_VERBOSE);
 	auto_buf out = BUF(8 * SAY_MAX);
 
 	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
@@ -184,8 +293,11 @@ static int show_view(const struct request *r, const struct record_request *q)
 	show_head(&out, &v);
 	show_doubts(&out, &v);
 	show_classes(&out, &v);
-	for (int g = 0; g < GROUP_COUNT; g++) {
-		show_group(&out, &v, (enum render_group)g, most);
+	for (size_t g = 0; g < ARRAY_LEN(ORDER); g++) {
+		show_group(&out, &v, ORDER[g], all);
+	}
+	if (!all) {
+		show_routine(&out, &v);
 	}
 	int status = screen_text(STDOUT_FILENO, &out);
 	if (v.broken != NULL) {
@@ -205,6 +317,12 @@ int cmd_show(struct request *r)
 
 	if (status != EXIT_FINE) {
 		return status;
+	}
+	if (request_has(r, FLAG_HTML)) {
+		return show_html(r, &q);
+	}
+	if (request_has(r, FLAG_PLAN)) {
+		return show_plan(r, &q);
 	}
 	return request_has(r, FLAG_JSON) ? show_lines(&q) : show_view(r, &q);
 }

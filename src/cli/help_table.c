@@ -72,7 +72,7 @@ const struct help_examples HELP_EXAMPLES_OF[] = {
 	  { "audit list --limit 10", "audit list --since 7d --violations",
 	    "audit list --host api.example.com --json" } },
 	{ ON_SHOW,
-	  { "audit show last", "audit show --plan last", "audit show --html report.html last" } },
+	  { "audit show last", "audit show --plan last", "audit show --html=report.html last" } },
 	{ ON_VERIFY,
 	  { "audit verify last", "audit verify --json 1884890d",
 	    "audit verify --key owner.pub record.jsonl" } },
