@@ -29,10 +29,10 @@ static void write_json(struct buf *out, const struct lint v[], size_t n)
 	buf_addc(out, '\n');
 }
 
-static void write_text(struct buf *out, const struct lint v[], size_t n)
+static void write_text(struct buf *out, const struct lint v[], size_t n, bool color)
 {
 	for (size_t i = 0; i < n; i++) {
-		lint_text(out, &v[i]);
+		lint_text(out, &v[i], color);
 	}
 }
 
@@ -55,6 +55,7 @@ static int write_out(const char *path, bool for_people, const struct buf *out)
 
 static int report_findings(const struct request *r, const struct lint v[], size_t n)
 {
+	const char *path = request_value(r, FLAG_OUTPUT);
 	bool found = false, any = false;
 	auto_buf out = BUF(SAY_MAX);
 
@@ -66,10 +67,10 @@ static int report_findings(const struct request *r, const struct lint v[], size_
 	} else if (request_has(r, FLAG_JSON)) {
 		write_json(&out, v, n);
 	} else {
-		write_text(&out, v, n);
+		write_text(&out, v, n, path == NULL && say_coloured(STDOUT_FILENO));
 	}
 	bool for_people = !request_has(r, FLAG_SARIF) && !request_has(r, FLAG_JSON);
-	int status = write_out(request_value(r, FLAG_OUTPUT), for_people, &out);
+	int status = write_out(path, for_people, &out);
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/name.h"
@@ -22,6 +23,7 @@
 #include "otel/otel.h"
 #include "otel/otel_config.h"
 #include "policy/path.h"
+#include "report/render.h"
 #include "sandbox/sandbox.h"
 #include "session/keeper.h"
 #include "trace/reader.h"
@@ -273,10 +275,16 @@ static void say_notes(const struct owner *owner, const struct ssb_result *r, boo
 
 static void say_summary(const struct ssb_result *r)
 {
-	say_notef("run %s: %s, exit status %d, %.3f s, stdout %ju B, stderr %ju B, "
-	          "violations %zu, trace %s",
-	          r->run_id, name_of_end(r->end), r->exit_status, (double)r->duration_us / 1e6,
-	          (uintmax_t)r->stdout_bytes, (uintmax_t)r->stderr_bytes, r->violations,
+	auto_buf out = BUF(SAY_MAX);
+
+	render_end(&out, name_of_end(r->end), r->exit_status);
+	buf_addf(&out, ", exit status %d, ", r->exit_status);
+	amount_time(&out, (int64_t)r->duration_us);
+	buf_adds(&out, ", stdout ");
+	amount_bytes(&out, r->stdout_bytes);
+	buf_adds(&out, ", stderr ");
+	amount_bytes(&out, r->stderr_bytes);
+	say_notef("run %s: %s, violations %zu, trace %s", r->run_id, out.data, r->violations,
 	          r->trace_path);
 }
 

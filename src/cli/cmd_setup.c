@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/config_edit.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/setup_client.h"
 #include "cli/setup_file.h"
 #include "cli/setup_hook.h"
@@ -441,7 +442,7 @@ static int show_change(const struct setup *s, const struct setup_change *change)
 		json_init(&j, &old, true);
 		json_copy(&j, &s->config.doc, s->entry);
 		config_edit_diff(old.failed ? "" : old.data, "", &diff);
-		visible_text(&out, diff.len > 0 ? diff.data : "", true);
+		screen_diff(&out, &diff);
 	}
 	for (size_t i = 0, n = change->server ? list_steps(s, steps) : 0; i < n; i++) {
 		put_step(s, steps[i], &out);

@@ -14,6 +14,7 @@
 #include "cli/consent_ask.h"
 #include "cli/consent_show.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "policy/decide.h"
 #include "policy/owner.h"
 #include "skill/skill.h"
@@ -152,7 +153,7 @@ static void say_changes(const struct asking *a)
 	buf_adds(&out, "\n  to approve it:  skillsandbox approve ");
 	say_word(&out, a->dir.path);
 	buf_addc(&out, '\n');
-	(void)say_out(STDERR_FILENO, &out);
+	(void)screen_text(STDERR_FILENO, &out);
 }
 
 /* Prints the withheld items: all of them, or only files that the arguments name. The skill runs

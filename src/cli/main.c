@@ -141,6 +141,9 @@ static int run_command(const struct command *c, char **argv)
 		return cmd_help_command(c);
 	}
 	say_quiet(request_has(&r, FLAG_QUIET));
+	if (c->bit == ON_RUN && request_has(&r, FLAG_JSON) && !request_has(&r, FLAG_DRY_RUN)) {
+		say_nothing();
+	}
 	return c->run(&r);
 }
 

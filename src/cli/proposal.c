@@ -13,6 +13,7 @@
 #include "base/visible.h"
 #include "cli/config_edit.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "manifest/write.h"
 #include "os/file.h"
 #include "policy/path.h"
@@ -96,9 +97,7 @@ static int show_diff(const char *file, const struct buf *before, const struct bu
 
 	config_edit_diff(before->data != NULL ? before->data : "", text->data, &diff);
 	visible_addf(&out, "--- %s\n", file);
-	if (diff.data != NULL) {
-		visible_text(&out, diff.data, true);
-	}
+	screen_diff(&out, &diff);
 	return say_out(STDOUT_FILENO, &out);
 }
 

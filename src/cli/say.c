@@ -12,8 +12,19 @@
 #include "cli/cli.h"
 
 static bool quiet_mode;
+static bool silent_mode;
 static bool calm_first;
 static bool line_first;
+
+void say_nothing(void)
+{
+	silent_mode = true;
+}
+
+bool say_silent(void)
+{
+	return silent_mode;
+}
 
 void say_quiet(bool quiet)
 {

@@ -17,6 +17,9 @@ enum say_colour { SAY_PLAIN, SAY_BOLD, SAY_RED, SAY_GREEN, SAY_YELLOW };
 
 /* Prints only errors from now on (-q). */
 void say_quiet(bool quiet);
+/* Prints no message for people from now on: the result is one line of JSON. */
+void say_nothing(void);
+bool say_silent(void);
 
 /* Prints "skillsandbox: where: text". */
 void say_error(const struct ssb_error *err);

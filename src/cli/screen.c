@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/columns.h"
+#include "base/visible.h"
 #include "cli/say.h"
 
 #define NARROW  20 /* the minimum width, even if the terminal reports fewer columns */
@@ -117,11 +118,30 @@ void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum sc
 	}
 }
 
+void screen_diff(struct buf *out, const struct buf *diff)
+{
+	for (size_t at = 0; at < diff->len;) {
+		const char *line = diff->data + at;
+		size_t len = strcspn(line, "\n");
+		auto_buf shown = BUF(diff->cap * 8);
+		enum say_colour colour = line[0] == '-'   ? SAY_RED
+		                         : line[0] == '+' ? SAY_GREEN
+		                                          : SAY_PLAIN;
+		visible_bytes(&shown, line, len, true);
+		say_colour(out, STDOUT_FILENO, colour, shown.data != NULL ? shown.data : "");
+		buf_adds(out, line[len] == '\n' ? "\n" : "");
+		at += len + (line[len] == '\n');
+	}
+}
+
 static int write_fitted(int fd, const struct buf *text, enum screen_fit how)
 {
 	size_t columns = screen_columns(fd);
 	auto_buf fitted = BUF(4 * text->cap);
 
+	if (fd == STDERR_FILENO && say_silent()) {
+		return 0;
+	}
 	if (columns == 0) {
 		return say_out(fd, text);
 	}

@@ -25,6 +25,10 @@ void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum sc
 /* Appends one cell of a table: the text, cut or filled up to `columns`; 0: as it is. */
 void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool right);
 
+/* Appends the lines of a diff, made visible, and coloured for standard output by their first
+ * character. */
+void screen_diff(struct buf *out, const struct buf *diff);
+
 /* Write the text to fd 1 or 2, as say_out() does. On a terminal, screen_text() folds its lines and
  * screen_rows() cuts them. */
 int screen_text(int fd, const struct buf *text);

@@ -72,7 +72,7 @@ enum lint_level lint_worst(const struct lint *l, bool *ret_any);
 
 /* Writes the findings for people. Each finding is "dir/file:line: level: text [SSB101 name]" and "
  * help: remedy"; the grade with its reasons follows. */
-void lint_text(struct buf *out, const struct lint *l);
+void lint_text(struct buf *out, const struct lint *l, bool color);
 /* Writes the same as one JSON object. */
 void lint_json(struct json *j, const struct lint *l);
 /* Appends "dir/file", the place of the finding. */

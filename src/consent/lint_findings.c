@@ -196,13 +196,14 @@ static void put_finding_text(struct buf *out, const struct lint *l, const struct
 	         r->name, r->remedy);
 }
 
-void lint_text(struct buf *out, const struct lint *l)
+void lint_text(struct buf *out, const struct lint *l, bool color)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		put_finding_text(out, l, &l->v[i]);
 	}
 	visible_text(out, l->dir, false);
-	buf_addf(out, ": grade %c\n", l->grade);
+	const char *look = l->grade <= 'B' ? "\033[32m" : l->grade <= 'D' ? "\033[33m" : "\033[31m";
+	buf_addf(out, ": %sgrade %c%s\n", color ? look : "", l->grade, color ? "\033[0m" : "");
 	for (size_t i = 0; i < l->n; i++) {
 		if (is_reason(l, i)) {
 			const struct lint_rule *r = &LINT_RULES[l->v[i].id];

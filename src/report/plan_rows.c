@@ -44,8 +44,8 @@ static void end_row(struct rows *r, const char *label)
 	buf_reset(&r->text);
 }
 
-static const struct json_node *member(const struct rows *r, const struct json_node *of,
-                                      const char *name)
+static const struct json_node *find_member(const struct rows *r, const struct json_node *of,
+                                           const char *name)
 {
 	return json_member(&r->run->doc, of, name);
 }
@@ -54,9 +54,9 @@ static const struct json_node *member(const struct rows *r, const struct json_no
 static bool add_member(struct rows *r, const char *before, const struct json_node *of,
                        const char *name, const char *after)
 {
-	const struct json_node *n = member(r, of, name);
+	const struct json_node *n = find_member(r, of, name);
 
-	if (!json_is(n, JSON_STRING) && !json_is(n, JSON_NUMBER)) {
+	if ((!json_is(n, JSON_STRING) && !json_is(n, JSON_NUMBER)) || n->len == 0) {
 		return false;
 	}
 	buf_adds(&r->text, before);
@@ -94,45 +94,45 @@ static void put_skill(struct rows *r, const struct json_node *plan)
 	add_member(r, "", plan, "manifest", "");
 	add_member(r, "  (", plan, "format", ")");
 	end_row(r, "manifest");
-	add_list(r, member(r, plan, "argv"), " ");
+	add_list(r, find_member(r, plan, "argv"), " ");
 	add_member(r, "  in ", plan, "workdir", "");
 	end_row(r, "runs");
-	const struct json_node *a = member(r, plan, "approved");
+	const struct json_node *a = find_member(r, plan, "approved");
 	if (json_is(a, JSON_OBJECT)) {
 		add_member(r, "by ", a, "by", "");
 		add_member(r, ", ", a, "at", "");
 		add_member(r, ", for the files ", a, "tree", "");
 	} else {
-		add_member(r, "no: ", member(r, plan, "consent"), "state", "");
+		add_member(r, "no: ", find_member(r, plan, "consent"), "state", "");
 	}
 	end_row(r, "approved");
 }
 
 static void put_granted(struct rows *r, const struct json_node *granted)
 {
-	JSON_EACH (n, &r->run->doc, member(r, granted, "files")) {
+	JSON_EACH (n, &r->run->doc, find_member(r, granted, "files")) {
 		add_member(r, "", n, "access", " ");
 		add_member(r, "", n, "path", "");
 		add_origin(r, n);
 		end_row(r, "files");
 	}
-	JSON_EACH (n, &r->run->doc, member(r, granted, "network")) {
+	JSON_EACH (n, &r->run->doc, find_member(r, granted, "network")) {
 		add_member(r, "", n, "protocol", " ");
 		add_member(r, "", n, "domain", ":");
-		add_list(r, member(r, n, "ports"), ",");
+		add_list(r, find_member(r, n, "ports"), ",");
 		add_origin(r, n);
 		end_row(r, "network");
 	}
-	add_list(r, member(r, granted, "allow_private"), ", ");
+	add_list(r, find_member(r, granted, "allow_private"), ", ");
 	end_row(r, "private");
-	add_list(r, member(r, granted, "env"), ", ");
+	add_list(r, find_member(r, granted, "env"), ", ");
 	end_row(r, "env");
 }
 
 static void put_limits(struct rows *r, const struct json_node *limits)
 {
 	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-		const struct json_node *n = member(r, limits, RESOURCES[i].name);
+		const struct json_node *n = find_member(r, limits, RESOURCES[i].name);
 		int64_t v = json_integer(n, -1);
 		if (n == NULL) {
 			continue;
@@ -167,11 +167,11 @@ void plan_rows(const struct line *run, plan_row_fn *put, void *arg)
 		return;
 	}
 	put_skill(&r, plan);
-	put_granted(&r, member(&r, plan, "granted"));
-	put_limits(&r, member(&r, plan, "limits"));
+	put_granted(&r, find_member(&r, plan, "granted"));
+	put_limits(&r, find_member(&r, plan, "limits"));
 	add_member(&r, "", plan, "profile", "");
 	end_row(&r, "profile");
-	put_refusals(&r, "denied", member(&r, plan, "denied"));
-	put_refusals(&r, "withheld", member(&r, plan, "withheld"));
+	put_refusals(&r, "denied", find_member(&r, plan, "denied"));
+	put_refusals(&r, "withheld", find_member(&r, plan, "withheld"));
 	buf_done(&r.text);
 }

@@ -293,7 +293,7 @@ static void test_hostile_text_is_visible(void **state)
 
 	buf_init(&out, 4096);
 	lint_add(&l, LINT_DROP, "a\x1b[2J\nb: grade A", 1, "'%s'", "\x1b]0;x\a\xe2\x80\xae");
-	lint_text(&out, &l);
+	lint_text(&out, &l, false);
 	assert_null(strchr(out.data, '\x1b'));
 	assert_null(strstr(out.data, "\xe2\x80\xae"));
 	assert_non_null(strstr(out.data, "d/a\\x1b[2J\\nb: grade A:1: warning:"));
