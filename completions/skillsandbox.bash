@@ -86,6 +86,10 @@ _skillsandbox()
 		mapfile -t COMPREPLY < <(compgen -W 'default strict permissive' -- "$cur")
 		return
 		;;
+	--class)
+		mapfile -t COMPREPLY < <(compgen -W 'unauthorized_file_access data_exfiltration resource_abuse discovery supply_chain_attack credential_exfiltration credential_harvesting privilege_escalation sandbox_evasion persistence command_and_control' -- "$cur")
+		return
+		;;
 	--severity)
 		mapfile -t COMPREPLY < <(compgen -W 'low medium high critical' -- "$cur")
 		return
@@ -124,10 +128,10 @@ _skillsandbox()
 		diff) words='--policy --all --json --help' ;;
 		doctor | ps | why) words='--json --help' ;;
 		approvals) words='--json --revoke --help' ;;
-		watch) words='--all --json --help' ;;
-		'audit list') words='--skill --since --until --violations --severity --limit
+		watch) words='--all --json --verbose --help' ;;
+		'audit list') words='--skill --since --until --path --host --reason --class --violations --severity --limit
 			--rebuild --json --help' ;;
-		'audit show') words='--json --verbose --help' ;;
+		'audit show') words='--plan --html --json --verbose --help' ;;
 		'audit verify') words='--key --json --quiet --help' ;;
 		'audit export') words='--output --key --help' ;;
 		'session start') words='--policy --id --parent --agent --json --help' ;;

@@ -240,6 +240,7 @@ static void print_json(const struct ssb_result *r)
 	}
 	json_kstr(&j, "lost_layers", r->lost_layers);
 	json_kstr(&j, "trace", r->trace_path);
+	say_kept(&j);
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);

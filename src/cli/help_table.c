@@ -17,14 +17,14 @@ const struct help_commands HELP_COMMANDS[] = {
 const size_t N_HELP_COMMANDS = ARRAY_LEN(HELP_COMMANDS);
 
 const struct help_options HELP_OPTIONS[] = {
-	{ "files", " read write project project-read without cache rootfs image " },
+	{ "files", " read write project project-read without cache rootfs image skills sidecar " },
 	{ "network", " net allow-private preset unix-sockets connect http socket " },
 	{ "environment", " env toolchain " },
 	{ "limits",
 	  " memory timeout cpu-shares max-output max-processes max-files max-disk max-runs " },
 	{ "isolation", " profile best-effort prove policy " },
 	{ "terminal", " tty no-tty watch interactive " },
-	{ "record", " audit trace-output otel session session-policy all-runs " },
+	{ "record", " audit trace-output otel session session-policy all-runs rebuild key " },
 	{ "which runs", " all skill since until path host reason class violations severity limit "
 	                "older-than keep " },
 	{ "output", " dry-run json verbose quiet output html plan help " },

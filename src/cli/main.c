@@ -142,7 +142,7 @@ static int run_command(const struct command *c, char **argv)
 	}
 	say_quiet(request_has(&r, FLAG_QUIET));
 	if (c->bit == ON_RUN && request_has(&r, FLAG_JSON) && !request_has(&r, FLAG_DRY_RUN)) {
-		say_nothing();
+		say_keep();
 	}
 	return c->run(&r);
 }

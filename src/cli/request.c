@@ -112,6 +112,7 @@ static void print_failure(int status, const struct ssb_error *err)
 	json_kstr(&j, "where", err->where);
 	json_kstr(&j, "text", err->text);
 	json_close(&j, '}');
+	say_kept(&j);
 	json_close(&j, '}');
 	buf_addc(&out, '\n');
 	(void)say_out(STDERR_FILENO, &out);

@@ -42,28 +42,28 @@ static const char *const TITLES[COLUMNS] = {
 	[COL_VIOLATIONS] = "violations",
 };
 
-struct run_row {
+struct run_cells {
 	struct buf cell[COLUMNS];
 	enum say_colour colour[COLUMNS];
 };
 
-static void row_done(struct run_row *w)
+static void row_done(struct run_cells *w)
 {
 	for (size_t c = 0; c < COLUMNS; c++) {
 		buf_done(&w->cell[c]);
 	}
 }
 
-static void begin_row(struct run_row *w)
+static void begin_row(struct run_cells *w)
 {
-	*w = (struct run_row){ 0 };
+	*w = (struct run_cells){ 0 };
 	for (size_t c = 0; c < COLUMNS; c++) {
 		buf_init(&w->cell[c], SAY_MAX);
 		buf_adds(&w->cell[c], "");
 	}
 }
 
-static void fill_end(struct run_row *w, const struct run_facts *f)
+static void fill_end(struct run_cells *w, const struct run_facts *f)
 {
 	struct buf *out = &w->cell[COL_END];
 
@@ -79,7 +79,7 @@ static void fill_end(struct run_row *w, const struct run_facts *f)
 	amount_time(&w->cell[COL_TIME], f->duration_us);
 }
 
-static void fill_row(struct run_row *w, const struct run_facts *f)
+static void fill_row(struct run_cells *w, const struct run_facts *f)
 {
 	begin_row(w);
 	buf_addf(&w->cell[COL_RUN], "%.*s", SHORT_ID, f->id);
@@ -99,7 +99,7 @@ static void fill_row(struct run_row *w, const struct run_facts *f)
 	w->colour[COL_VIOLATIONS] = f->violations > 0 ? SAY_RED : SAY_PLAIN;
 }
 
-static size_t cell_width(const struct run_row *w, enum column c)
+static size_t cell_width(const struct run_cells *w, enum column c)
 {
 	return columns_count(w->cell[c].data, w->cell[c].len);
 }
@@ -113,7 +113,7 @@ static void find_widths(const struct run_facts *runs, size_t n, size_t width[COL
 		width[c] = strlen(TITLES[c]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		AUTO(row_done) struct run_row w;
+		AUTO(row_done) struct run_cells w;
 		fill_row(&w, &runs[i]);
 		for (enum column c = 0; c < COLUMNS; c++) {
 			width[c] = cell_width(&w, c) > width[c] ? cell_width(&w, c) : width[c];
@@ -128,7 +128,7 @@ static void find_widths(const struct run_facts *runs, size_t n, size_t width[COL
 	}
 }
 
-static void put_row(struct buf *out, const struct run_row *w, const size_t width[COLUMNS])
+static void put_row(struct buf *out, const struct run_cells *w, const size_t width[COLUMNS])
 {
 	for (enum column c = 0; c < COLUMNS; c++) {
 		auto_buf cell = BUF(SAY_MAX);
@@ -143,7 +143,7 @@ static void put_row(struct buf *out, const struct run_row *w, const size_t width
 static void put_table(struct buf *out, const struct run_facts *runs, size_t n)
 {
 	size_t width[COLUMNS];
-	AUTO(row_done) struct run_row head;
+	AUTO(row_done) struct run_cells head;
 
 	begin_row(&head);
 	for (size_t c = 0; c < COLUMNS; c++) {
@@ -152,7 +152,7 @@ static void put_table(struct buf *out, const struct run_facts *runs, size_t n)
 	find_widths(runs, n, width);
 	put_row(out, &head, width);
 	for (size_t i = 0; i < n; i++) {
-		AUTO(row_done) struct run_row w;
+		AUTO(row_done) struct run_cells w;
 		fill_row(&w, &runs[i]);
 		put_row(out, &w, width);
 	}

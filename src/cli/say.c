@@ -7,23 +7,42 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/shell_quote.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 
+#define KEPT_MAX ((size_t)64 * 1024)
+
 static bool quiet_mode;
-static bool silent_mode;
+static bool keep_mode;
+static struct buf kept; /* at most KEPT_MAX bytes: later messages are left out */
 static bool calm_first;
 static bool line_first;
 
-void say_nothing(void)
+void say_keep(void)
 {
-	silent_mode = true;
+	keep_mode = true;
 }
 
-bool say_silent(void)
+bool say_keeps(const struct buf *text)
 {
-	return silent_mode;
+	if (keep_mode && !text->failed && text->len <= KEPT_MAX - kept.len) {
+		kept.cap = KEPT_MAX + 1;
+		buf_add(&kept, text->data, text->len);
+	}
+	return keep_mode;
+}
+
+void say_kept(struct json *j)
+{
+	json_kopen(j, "messages", '[');
+	for (size_t at = 0; at < kept.len;) {
+		size_t len = strcspn(kept.data + at, "\n");
+		json_strn(j, kept.data + at, len);
+		at += len + (kept.data[at + len] == '\n');
+	}
+	json_close(j, ']');
 }
 
 void say_quiet(bool quiet)
@@ -43,7 +62,7 @@ void say_calm(bool mid_line)
 bool say_coloured(int fd)
 {
 	static signed char known[3]; /* for each fd: 0: not known yet; 1: colours; -1: no colours */
-	if (fd < 0 || fd > 2) {
+	if (fd < 0 || fd > 2 || keep_mode) {
 		return false;
 	}
 	if (known[fd] == 0) {

@@ -17,9 +17,12 @@ enum say_colour { SAY_PLAIN, SAY_BOLD, SAY_RED, SAY_GREEN, SAY_YELLOW };
 
 /* Prints only errors from now on (-q). */
 void say_quiet(bool quiet);
-/* Prints no message for people from now on: the result is one line of JSON. */
-void say_nothing(void);
-bool say_silent(void);
+/* Keeps messages for people from now on, instead of printing them: the result is one line of JSON,
+ * and say_kept() writes them into it as the list "messages". */
+void say_keep(void);
+bool say_keeps(const struct buf *text); /* false: the text was not kept, and is to be printed */
+struct json;
+void say_kept(struct json *j);
 
 /* Prints "skillsandbox: where: text". */
 void say_error(const struct ssb_error *err);

@@ -86,15 +86,17 @@ static void cut_line(struct buf *out, const char *line, size_t len, size_t colum
 
 void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool right)
 {
-	size_t used = columns_count(text->data, text->len);
-	int pad = (int)(used < columns ? columns - used : 0);
+	auto_buf cut = BUF(text->cap + sizeof(DOTS NO_LOOK));
+	const struct buf *cell = text;
 
-	buf_addf(out, "%*s", right ? pad : 0, "");
-	if (columns > 0 && used > columns) {
-		cut_line(out, text->data, text->len, columns);
-	} else {
-		buf_add(out, text->data, text->len);
+	if (columns > 0 && columns_count(text->data, text->len) > columns) {
+		cut_line(&cut, text->data, text->len, columns);
+		cell = &cut;
 	}
+	size_t used = columns_count(cell->data, cell->len);
+	int pad = (int)(used < columns ? columns - used : 0);
+	buf_addf(out, "%*s", right ? pad : 0, "");
+	buf_add(out, cell->data, cell->len);
 	buf_addf(out, "%*s", right ? 0 : pad, "");
 }
 
@@ -139,7 +141,7 @@ static int write_fitted(int fd, const struct buf *text, enum screen_fit how)
 	size_t columns = screen_columns(fd);
 	auto_buf fitted = BUF(4 * text->cap);
 
-	if (fd == STDERR_FILENO && say_silent()) {
+	if (fd == STDERR_FILENO && say_keeps(text)) {
 		return 0;
 	}
 	if (columns == 0) {

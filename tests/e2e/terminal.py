@@ -77,6 +77,11 @@ class Terminal:
     def text(self):
         return self.seen.decode(errors="replace").replace("\r\n", "\n")
 
+    @property
+    def flat(self):
+        """The text with folded lines joined again."""
+        return re.sub(r"\n +", " ", self.text)
+
     def lines(self):
         return self.text.split("\n")
 

@@ -288,6 +288,12 @@ def test_layers_that_can_be_given_up_are_all_told(user):
         assert not [layer for layer in layers if layer not in item.split()], page
 
 
+def said_lines(r):
+    """The messages for people; `run --json` has them in its last line."""
+    last = r.errors.splitlines()[-1]
+    return json.loads(last)["messages"] if last.startswith("{") else r.errors.splitlines()
+
+
 @pytest.mark.parametrize("deep", ["", "d" * 90])
 @pytest.mark.parametrize("command", [["run"], ["run", "--json"], ["inspect"], ["prove"]])
 def test_what_is_wrong_with_a_file_is_said_once(ssb, command, deep):
@@ -296,12 +302,12 @@ def test_what_is_wrong_with_a_file_is_said_once(ssb, command, deep):
     skill = ssb.base / deep / "skill"
     ssb.write(skill / "skillsandbox.yaml", text)
     r = ssb.ssb(*command, skill)
-    lines = [line for line in r.errors.splitlines() if not line.startswith("{")]
+    lines = said_lines(r)
     said = [sum(key in line for line in lines) for key in ('"odd"', '"even"')]
     assert r.code == 125 and said == [1, 1], repr(r)
     assert ("--json" in command) == ('"text":"unknown key' in r.errors), "for programs"
     ssb.write(skill / "skillsandbox.yaml", text.replace("odd: 1\n", "").replace("even: 1", ""))
     ssb.write(ssb.home / ".config/skillsandbox/policy.yaml", "alway: {}\n", 0o600)
     r = ssb.ssb(*command, skill)
-    lines = [line for line in r.errors.splitlines() if not line.startswith("{")]
+    lines = said_lines(r)
     assert r.code == 125 and sum("alway'" in line for line in lines) == 1, repr(r)

@@ -79,7 +79,7 @@ static const struct {
 	  "fill up to 1000 MiB of private disk space, which is kept in memory", NULL, false,
 	  false },
 	{ NOTHING "resources: {max_runtime_seconds: 86400}\n", "limit max_runtime_seconds 86400",
-	  "run for up to 24h00m", NULL, false, false },
+	  "run for up to 24 h", NULL, false, false },
 	{ NOTHING "resources: {max_processes: 1000}\n", "limit max_processes 1000",
 	  "start up to 1000 processes", NULL, false, false },
 	{ "permissions: {syscalls: {profile: permissive}}\n", "profile permissive",

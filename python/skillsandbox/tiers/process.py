@@ -258,12 +258,12 @@ def state_dir() -> Path:
 
 def _reasons(stderr: str, said: Mapping[str, Any], status: int) -> str:
     """Returns why nothing of the skill was run; "" if it was run. If the sandbox refuses the skill,
-    it prints its reasons, and then JSON as the last line. For a wrong option it prints only one
+    it prints JSON with its reasons as the last line. For a wrong option it prints only one
     line of text. A skill can end with the same status, but then the sandbox prints JSON after the
     skill's output."""
     lines = stderr.strip().split("\n")
     if "error" in said:
-        found = [line for line in lines if ": error: " in line]
+        found = [str(line) for line in said.get("messages", []) if ": error: " in str(line)]
         return "; ".join([_words(said["error"]), *found[:MOST_REASONS]])
     own = "skillsandbox: "
     wrong = not said and status == USAGE and lines[-1].startswith(own)
