@@ -54,7 +54,7 @@ static void show_output(const char *text, size_t len, bool cut)
 	if (len > 0 || cut) {
 		buf_adds(&out, BAR "...\n");
 	}
-	(void)screen_text(STDERR_FILENO, &out);
+	(void)screen_rows(STDERR_FILENO, &out);
 }
 
 static void keep_output(struct talk *t, const struct learn_round *r)

@@ -15,6 +15,7 @@
 #include "base/visible.h"
 #include "cli/config_edit.h"
 #include "cli/config_yaml.h"
+#include "cli/screen.h"
 #include "os/file.h"
 
 void setup_file_done(struct setup_file *f)
@@ -165,7 +166,7 @@ void setup_file_show(const struct setup_file *f, struct buf *out)
 
 	config_edit_diff(f->before.len > 0 ? f->before.data : "", f->after.data, &diff);
 	visible_addf(out, "--- %s%s\n", f->existed ? "" : "(new) ", f->path);
-	visible_text(out, diff.len > 0 ? diff.data : "", true);
+	screen_diff(out, &diff);
 }
 
 int setup_file_replace(const struct setup_file *f, struct ssb_error *err)

@@ -308,10 +308,10 @@ def test_show_groups_what_was_denied_first(ssb):
     places = [text.index("\n" + title) for title in order]
     assert places == sorted(places), text
     assert "42 x  read /home/u/.ssh/id_ed25519  [credential_store]" in text, "repeats counted"
-    assert "/usr/lib/python3" not in text and "-v shows them" in text, "reads of the system"
+    assert "2 x  /usr/lib/python3" not in text and "-v shows them" in text, "reads of the system"
     whole = ssb.ssb("audit", "show", "-v", record.id).ok().text
     assert "2 x  /usr/lib/python3\n" in whole, "reads counted by directory"
-    assert "1 x  connect to api.example.com port 443 (tls), 517 B out, 4.1 kB in" in text
+    assert "1 x  connect to api.example.com port 443 (tls), 517 B out, 4 KiB in" in text
     assert "python3 main.py Berlin" in text and "critical credential_access" in text
     assert "exit status 0" in text and "weather 1.0.0" in text
     assert b"\x1b" not in text.encode()

@@ -521,7 +521,7 @@ def test_show_in_text(sessions):
     assert "\x1b" not in text
     assert "cost          [##########+++++.....] $0.50 + $0.25 reserved of $1.00 (kill)" in text
     assert "actions       [....................] 2 of 100 (kill)" in text
-    assert "bytes_out     [....................] 0 B of 1000 B (kill)" in text
+    assert "bytes_out     [....................] 0 B of 1 KB (kill)" in text
     assert "runs          [....................] 0 of 4 (pause)" in text
     assert "state    paused\nreason   lunch\n" in text
     assert "     1 x  pii_blocked (at 3: kill)" in text
