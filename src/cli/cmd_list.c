@@ -93,11 +93,6 @@ static int parse_search(const struct request *r, struct search *s, struct ssb_er
 	return class != NULL ? parse_class(class, &s->class, err) : 0;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	return strcmp(((const struct run_entry *)a)->id, ((const struct run_entry *)b)->id);
-}
-
 /* Removes the runs whose record does not match, and those after the first `most` that do (0: all).
  * Reads the records one after the other, line by line. */
 static int keep_matches(const char *state_dir, const struct search *s, size_t most,
@@ -110,11 +105,9 @@ static int keep_matches(const char *state_dir, const struct search *s, size_t mo
 		return -1;
 	}
 	for (size_t i = 0; i < *inout_n && (most == 0 || kept < most); i++) {
-		struct run_entry key = { 0 };
-		memcpy(key.id, v[i].id, sizeof(key.id));
-		const struct run_entry *e =
-		        runs.n > 0 ? bsearch(&key, runs.v, runs.n, sizeof(key), compare_ids) : NULL;
-		auto_fd fd = e != NULL ? runs_record(&runs, e) : -1;
+		struct run_entry e = { .has_flat = true };
+		memcpy(e.id, v[i].id, sizeof(e.id));
+		auto_fd fd = runs.fd >= 0 ? runs_record(&runs, &e) : -1;
 		if (fd >= 0 && search_matches(s, fd)) {
 			v[kept++] = v[i];
 		}

@@ -31,6 +31,7 @@ static void row_text(struct buf *out, const struct session *s)
 {
 	char spent[MONEY_TEXT];
 	char budget[MONEY_TEXT];
+	char cost[2 * MONEY_TEXT + 8];
 	char state[16];
 	auto_buf age = BUF(SAY_MAX);
 
@@ -40,9 +41,10 @@ static void row_text(struct buf *out, const struct session *s)
 	         "");
 	snprintf(state, sizeof(state), "%-9s", session_state_name(s->state));
 	say_colour(out, STDOUT_FILENO, session_view_colour(s->state), state);
-	buf_addf(out, "  %7s  %9s of %-9s %8" PRIu64 "  %10" PRIu64 "  ", age.data,
-	         money_show(s->spent, spent), money_show(s->policy->max_cost_per_session, budget),
-	         s->actions, s->violations);
+	snprintf(cost, sizeof(cost), "%s of %s", money_show(s->spent, spent),
+	         money_show(s->policy->max_cost_per_session, budget));
+	buf_addf(out, "  %7s  %-15s  %7" PRIu64 "  %10" PRIu64 "  ", age.data, cost, s->actions,
+	         s->violations);
 	visible_addf(out, "%s%s%s\n", s->agent, s->parent[0] != '\0' ? " in " : "", s->parent);
 }
 
@@ -55,7 +57,7 @@ static int add_row(void *arg, const struct session *s)
 	} else {
 		if (l->n == 0) {
 			buf_adds(&l->out,
-			         "session       state          age      spent of budget     actions"
+			         "session       state          age  spent            actions"
 			         "  violations  agent\n");
 		}
 		row_text(&l->out, s);

@@ -221,7 +221,7 @@ static int show_plan(const struct request *r, const struct record_request *q)
 	bool as_json = request_has(r, FLAG_JSON);
 	auto_buf out = BUF(SAY_MAX);
 
-	if (!plan_rows_read(&run, q->file.fd)) {
+	if (!line_read_run(&run, q->file.fd)) {
 		return say_fail(EXIT_FINDINGS, "the record has no first line; see 'audit verify'");
 	}
 	if (!as_json) {
@@ -272,7 +272,7 @@ static int show_html(const struct request *r, const struct record_request *q)
 		return status;
 	}
 	const struct html_report report = { .view = &v,
-		                            .run = plan_rows_read(&run, q->file.fd) ? &run : NULL,
+		                            .run = line_read_run(&run, q->file.fd) ? &run : NULL,
 		                            .verified = words.data,
 		                            .sound = sound && v.broken == NULL };
 	html_write(&page, &report);

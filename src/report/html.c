@@ -112,19 +112,24 @@ static void put_verdict(struct buf *out, const struct html_report *r)
 	buf_adds(out, "</p>\n");
 }
 
+/* Writes a row with a text of the record. */
+static void put_fact(struct buf *out, const char *label, const char *text)
+{
+	buf_addf(out, "<tr><th>%s</th><td>", label);
+	put_text(out, text);
+	buf_adds(out, "</td></tr>\n");
+}
+
 static void put_run(struct buf *out, const struct run_facts *f)
 {
 	auto_buf text = BUF(RENDER_MAX);
 
-	visible_addf(&text, "%s", f->id);
-	put_row(out, "run", text.data);
-	buf_reset(&text);
-	visible_addf(&text, "%s%s%s", f->skill, f->version[0] != '\0' ? " " : "", f->version);
-	put_row(out, "skill", text.data);
-	buf_reset(&text);
-	visible_addf(&text, "%s", f->started);
-	put_row(out, "started", text.data);
-	buf_reset(&text);
+	put_fact(out, "run", f->id);
+	put_fact(out, "skill", f->skill);
+	if (f->version[0] != '\0') {
+		put_fact(out, "version", f->version);
+	}
+	put_fact(out, "started", f->started);
 	if (f->state == RUN_ENDED) {
 		render_end(&text, f->end, f->exit_code);
 		buf_addf(&text, ", exit status %" PRId64 ", after ", f->exit_code);
@@ -134,9 +139,6 @@ static void put_run(struct buf *out, const struct run_facts *f)
 		                                     : "none: the record is incomplete");
 	}
 	put_row(out, "end", text.data);
-	buf_reset(&text);
-	buf_addf(&text, "%" PRId64 ", violations %" PRId64, f->events, f->violations);
-	put_row(out, "events", text.data);
 }
 
 static void put_summary(struct buf *out, const struct html_report *r)

@@ -14,21 +14,6 @@ struct rows {
 	struct buf text; /* the row under construction */
 };
 
-bool plan_rows_read(struct line *ret, int fd)
-{
-	AUTO(reader_done) struct reader in;
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
-
-	reader_init(&in, fd, 0);
-	enum reader_line got = reader_next(&in, &text, &len);
-	if (got == READER_LINE && reader_is_header(text, len)) {
-		got = reader_next(&in, &text, &len);
-	}
-	return got == READER_LINE && line_parse(ret, text, len, &why) == 0 && ret->kind == EV_RUN;
-}
-
 const struct json_node *plan_rows_plan(const struct line *run)
 {
 	const struct json_node *plan = json_member(&run->doc, run->top, "plan");

@@ -2,16 +2,12 @@
 #ifndef REPORT_PLAN_ROWS_H
 #define REPORT_PLAN_ROWS_H
 
-#include <stdbool.h>
-
 #include "trace/reader.h"
 
 /* Takes one row. The label is a text of this program; `text` is escaped, but not for HTML. */
 typedef void plan_row_fn(void *arg, const char *label, const char *text);
 
-/* Reads the line `run` of a record or an export. Returns false if there is none. */
-bool plan_rows_read(struct line *ret, int fd);
-/* Returns the plan in that line; NULL: the plan was too large for the record. */
+/* Returns the plan in the line `run`; NULL: the plan was too large for the record. */
 const struct json_node *plan_rows_plan(const struct line *run);
 /* Calls `put` for each row. */
 void plan_rows(const struct line *run, plan_row_fn *put, void *arg);

@@ -132,8 +132,11 @@ bool line_read_run(struct line *r, int fd)
 	size_t len = 0;
 
 	reader_init(&in, fd, 0);
-	return reader_next(&in, &text, &len) == READER_LINE &&
-	       line_parse(r, text, len, &why) == 0 && r->kind == EV_RUN;
+	enum reader_line got = reader_next(&in, &text, &len);
+	if (got == READER_LINE && reader_is_header(text, len)) {
+		got = reader_next(&in, &text, &len);
+	}
+	return got == READER_LINE && line_parse(r, text, len, &why) == 0 && r->kind == EV_RUN;
 }
 
 const struct json_node *line_get(const struct line *r, const char *name)

@@ -54,7 +54,8 @@ struct line {
  * be zeroed before the first use and may be reused for the next line. */
 int line_parse(struct line *r, const char *line, size_t len, const char **ret_why);
 void line_done(struct line *r);
-/* Reads the first line of the record `fd`. Returns false if it is not the start of a run. */
+/* Reads the first line of the record `fd`, behind the header of an export. Returns false if it is
+ * not the start of a run. */
 bool line_read_run(struct line *r, int fd);
 /* Returns a member of `data`, or else of the line itself; NULL: none. */
 const struct json_node *line_get(const struct line *r, const char *name);
