@@ -32,6 +32,15 @@ def test_every_flag_of_the_table_is_in_the_manual():
         assert f"--{flag}" in page, flag
 
 
+def test_every_command_of_the_table_is_in_the_manual():
+    table = (harness.REPO / "src/cli/main.c").read_text().split("COMMANDS[] = {")[1].split("\n};")[0]
+    commands = re.findall(r'^\t\{ "([a-z]+(?: [a-z]+)?)", ', table, re.M)
+    items = re.findall(r"^\.It Cm (.*)$", (MAN / "skillsandbox.1").read_text(), re.M)
+    assert len(commands) > 30
+    for command in commands:
+        assert any(item.startswith(command) for item in items), command
+
+
 def test_every_exit_status_is_in_the_manual():
     page = rendered("skillsandbox.1")
     for status in ("124", "125", "126", "127", "137"):

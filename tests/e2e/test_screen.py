@@ -2,9 +2,9 @@
 the units that people use, and a report as HTML holds hostile names."""
 import html.parser
 import json
+import os
 import re
 import shlex
-import socket
 import time
 import unicodedata
 
@@ -16,9 +16,8 @@ from terminal import Terminal, controls
 
 # Wide characters, colours, a change of direction, and a tag: as a part of a file's name.
 HOSTILE = "漢字かな漢字かな\x1b[31m\u202etxt<script>alert(1)</script>"
-DENIED = "open('/root/.ssh/id_rsa')"
 TRY = f"""
-import os, sys
+import os
 for path in ('/root/.ssh/id_rsa', '/dev/null', '/srv/' + 'long' * 30 + {HOSTILE!r}):
     try: open(path, 'w' if 'null' in path else 'r')
     except OSError: pass
@@ -162,7 +161,6 @@ def test_doctor_ends_with_a_verdict(ssb):
     missing = [line.split()[1] for line in r.text.splitlines() if line.startswith("missing")]
     assert last == "ready" if not missing else last.startswith("ready; "), last
     assert ("watchdog" in last) == ("cgroup" in missing), last
-    import os
     assert ("systemd-run" in r.text) == ("cgroup" in missing and os.path.exists("/run/systemd/system"))
 
 
