@@ -14,6 +14,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
+#include "cli/screen.h"
 #include "cli/setup_client.h"
 #include "consent/consent.h"
 #include "consent/lint.h"
@@ -109,16 +110,8 @@ static void put_cell(struct buf *out, const char *text, size_t width)
 	auto_buf cell = BUF(SAY_MAX);
 
 	visible_text(&cell, text, false);
-	const char *shown = cell.data != NULL ? cell.data : "";
-	size_t bytes = 0, columns = 0;
-	while (shown[bytes] != '\0' && columns < width) {
-		bytes++;
-		while (((unsigned char)shown[bytes] & 0xc0) == 0x80) {
-			bytes++;
-		}
-		columns++;
-	}
-	buf_addf(out, "%.*s%*s", (int)bytes, shown, (int)(width - columns), "");
+	buf_adds(&cell, "");
+	screen_cell(out, &cell, width, false);
 }
 
 /* Appends how long ago the run began: "3 h ago". */
@@ -219,7 +212,7 @@ static int print_skills(const struct owner *o, const struct skill *v, size_t n, 
 		json_close(&j, ']');
 		buf_addc(&out, '\n');
 	}
-	return say_out(STDOUT_FILENO, &out);
+	return (as_json ? say_out : screen_rows)(STDOUT_FILENO, &out);
 }
 
 OWN_FREEP(skills_freep, struct skills, skills_free)

@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 
 const struct help_commands HELP_COMMANDS[] = {
-	{ "run skills", ON_RUN | ON_INSPECT | ON_PROVE | ON_DOCTOR },
-	{ "decide what a skill may do", ON_APPROVE | ON_APPROVALS | ON_DIFF | ON_LINT },
+	{ "run skills", ON_RUN | ON_SHELL | ON_SKILLS | ON_INSPECT | ON_PROVE | ON_DOCTOR },
+	{ "decide what a skill may do", ON_APPROVE | ON_ALLOW | ON_APPROVALS | ON_DIFF | ON_LINT },
 	{ "see what a skill did",
 	  ON_WHY | ON_PS | ON_WATCH | ON_LIST | ON_SHOW | ON_VERIFY | ON_EXPORT | ON_PRUNE },
 	{ "write a skill's manifest", ON_INIT | ON_LEARN | ON_VALIDATE | ON_SHRINK | ON_CHECK },
@@ -25,7 +25,7 @@ const struct help_options HELP_OPTIONS[] = {
 	{ "isolation", " profile best-effort prove policy " },
 	{ "terminal", " tty no-tty watch interactive " },
 	{ "record", " audit trace-output otel session session-policy all-runs rebuild key " },
-	{ "which runs", " all skill since until path host reason class violations severity limit "
+	{ "which runs", " all skill since until path host class violations severity limit "
 	                "older-than keep " },
 	{ "output", " dry-run json verbose quiet output html plan help " },
 };
@@ -36,6 +36,11 @@ const struct help_examples HELP_EXAMPLES_OF[] = {
 	  { "run --read data ~/skills/report scripts/sum.py data/a.csv",
 	    "run --net example.com -- curl -s https://example.com/",
 	    "run --project --timeout 5m --memory 1G -- python3 build.py" } },
+	{ ON_SHELL, { "shell", "shell ~/skills/report", "shell --project --net example.com" } },
+	{ ON_SKILLS, { "list", "list ~/skills", "list --json" } },
+	{ ON_ALLOW,
+	  { "allow --net api.example.com ~/skills/weather", "allow --last",
+	    "allow --revoke ~/skills/weather" } },
 	{ ON_VALIDATE,
 	  { "validate ~/skills/report", "validate skillsandbox.yaml",
 	    "validate --json ~/skills/report ~/skills/weather" } },
