@@ -113,7 +113,7 @@ static int print_result(const struct request *r, const struct prune *p)
 		amount_bytes(&out, p->bytes);
 	}
 	buf_addc(&out, '\n');
-	return (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
+	return (request_has(r, FLAG_JSON) ? say_out : screen_text)(STDOUT_FILENO, &out);
 }
 
 static int finish_prune(const struct request *r, const struct prune *p)
