@@ -10,6 +10,7 @@
 #include "cli/flags.c"
 #include "cli/cli_options.c"
 #include "cli/say.c"
+#include "cli/screen.c"
 
 #include "base/suggest.h"
 
