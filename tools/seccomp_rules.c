@@ -391,7 +391,8 @@ const char SECCOMP_OBSERVED[] =
         "fchownat truncate ftruncate setxattr lsetxattr fsetxattr setxattrat removexattr "
         "lremovexattr fremovexattr removexattrat connect bind sendmsg sendmmsg execve execveat "
         "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal openat2 "
-        "io_uring_setup io_uring_enter io_uring_register add_key request_key keyctl";
+        "io_uring_setup io_uring_enter io_uring_register add_key request_key keyctl "
+        "access faccessat faccessat2 chdir";
 
 /* ---- calls that are decided by their name ------------------------------ */
 

@@ -18,6 +18,7 @@
 #define OBSERVE_PROGRAM   256
 #define OBSERVE_ARGS      64   /* arguments of one exec */
 #define OBSERVE_ARG_BYTES 4096 /* bytes of all arguments of one exec together */
+#define OBSERVE_NAMED     8    /* remembered arguments that name hidden files */
 
 /* A thread of the skill that has made an observed call. The kernel may give the number of an ended
  * thread to a new one, so this entry is valid only as long as `alive` can be read. */
@@ -63,7 +64,9 @@ struct judgement {
 	const char *entry; /* with RULE_ENTRY: the text of the entry */
 	enum reason reason;
 	const char *remedy; /* may point to `text` */
-	int error;          /* if not allowed: the errno that the caller gets */
+	/* The errno that the caller gets; 0: the kernel answers. If `allowed`, it is ENOENT or
+	 * ENOTDIR, and nothing is there. */
+	int error;
 	char text[PATH_MAX + 64];
 };
 
@@ -131,7 +134,11 @@ struct observer {
 	atomic_int maker_fd;
 	unsigned maker_failures; /* how many starts of the maker have failed */
 	struct bucket service_looks;
-	struct service service; /* the service of the skill that was found last */
+	struct service service;   /* the service of the skill that was found last */
+	struct string_list named; /* see observe_named() */
+	unsigned named_met;       /* bit i: an attempt on named.v[i] is recorded */
+	struct string_list lost;  /* see observe_lost_made() */
+	char *lost_relative;      /* the last file in `lost` with a relative name; or NULL */
 	struct top_link tops[OBSERVE_TOPS];
 	struct exec_asked exec;
 	struct process processes[OBSERVE_PROCESSES];
@@ -215,6 +222,30 @@ const char *observe_held_state(const struct observer *o, const char *dir, const 
  * grant of the directory: a granted file cannot be removed, and granting a missing file would make
  * a directory with its name. */
 void observe_judge_entry(const struct observer *o, const char *path, struct judgement *j);
+
+/* Judges an allowed change of a path where the sandbox has nothing (observe_hidden.c). If the file
+ * or, with `makes`, its directory is missing, the call can only fail. Then we answer it, so that
+ * the line about it is exact. If the owner has the missing file or directory, it is "not granted".
+ * `e` is the event as it would be recorded. */
+void observe_judge_missing(const struct observer *o, const struct resolved *at, bool makes,
+                           const struct event *e, struct judgement *j);
+/* Refuses to remove or replace a path that is a grant itself. The kernel would refuse it, too,
+ * because the path is a mount. `op` is what happens to the path: OP_UNLINK or OP_RENAME, or
+ * OP_RMDIR for a directory. */
+void observe_judge_mount(const struct observer *o, const char *path, enum op op,
+                         struct judgement *j);
+
+/* Remembers a file that the skill makes in its private home, where it ends with the run. A file
+ * that is removed is forgotten. */
+void observe_lost_made(struct observer *o, const char *path, const char *raw);
+void observe_lost_removed(struct observer *o, const char *path);
+
+/* Remembers the arguments of the skill's command that name hidden files of the owner. Must be
+ * called before the skill runs. */
+void observe_named(struct observer *o);
+/* Forgets such an argument when an attempt on it is recorded as not granted, or the run makes the
+ * path itself. */
+void observe_named_met(struct observer *o, const char *path);
 
 /* Judges a call that makes a FIFO or socket at this path. Refuses it if the FIFO or socket would
  * stay on the host. `by_maker`: the maker of unix sockets makes it; Landlock's rules for the skill

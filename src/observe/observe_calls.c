@@ -76,6 +76,13 @@ static const struct observed_call CALLS[] = {
 	{ SYS_execve, CALL_EXEC, OP_EXEC, .path = ARG0, .argv = ARG1 },
 	{ SYS_execveat, CALL_EXEC, OP_EXEC, .dir = ARG0, .path = ARG1, .flags = ARG4, .argv = ARG2,
 	  .nofollow = AT_SYMLINK_NOFOLLOW },
+#ifdef SYS_access
+	{ SYS_access, CALL_LOOK, OP_ACCESS, .path = ARG0 },
+#endif
+	{ SYS_faccessat, CALL_LOOK, OP_ACCESS, .dir = ARG0, .path = ARG1 },
+	{ 439 /* faccessat2 */, CALL_LOOK, OP_ACCESS, .dir = ARG0, .path = ARG1, .flags = ARG3,
+	  .nofollow = AT_SYMLINK_NOFOLLOW },
+	{ SYS_chdir, CALL_LOOK, OP_CHDIR, .path = ARG0 },
 	{ SYS_kill, CALL_SIGNAL, OP_SIGNAL, .signal = ARG1 },
 	{ SYS_tkill, CALL_SIGNAL, OP_SIGNAL, .signal = ARG1, .target = TARGET_THREAD },
 	{ SYS_tgkill, CALL_SIGNAL, OP_SIGNAL, .signal = ARG2 },
@@ -207,19 +214,30 @@ bool observe_answer(struct observer *o, const struct seccomp_notif *n, const str
 {
 	const struct judgement *j = &l->says;
 
+	bool idle = j->allowed && j->error != 0; /* nothing is there: see struct judgement */
+
 	/* If notify_continue() works, the caller still waited for the answer, so the memory that we
 	 * read was its own. A refusal is recorded even if the caller ends while we answer; so
 	 * before a refusal we check that the caller still waits. */
-	if (!(j->allowed ? notify_continue(o->listener, n) : notify_valid(o->listener, n))) {
+	if (!(j->allowed && !idle ? notify_continue(o->listener, n)
+	                          : notify_valid(o->listener, n))) {
 		return false;
 	}
-	if (j->allowed) {
+	if (idle) {
+		notify_refuse(o->listener, n, j->error);
+		e->status = STATUS_ABSENT;
+	} else if (j->allowed) {
 		e->status = STATUS_ASKED;
 	} else {
 		notify_refuse(o->listener, n, j->error);
 		e->status = STATUS_DENIED;
 		e->kind = EV_FILE_BLOCKED;
 		e->error = j->error;
+	}
+	/* A path that the run made itself is not missed. */
+	if (j->reason == REASON_NOT_GRANTED ||
+	    (e->kind == EV_FILE_WRITE && e->status == STATUS_ASKED)) {
+		observe_named_met(o, l->at.path);
 	}
 	e->violation = j->violation;
 	e->path = take_bytes(l->at.path);
@@ -260,6 +278,7 @@ static void dispatch_call(struct observer *o, const struct seccomp_notif *n,
 	case CALL_CHANGE:
 	case CALL_TWO:
 	case CALL_FD:
+	case CALL_LOOK:
 		observe_file(o, n, c);
 		break;
 	case CALL_NETWORK:

@@ -4,7 +4,18 @@
 
 #include "observe/observe.h"
 
-enum family { CALL_OPEN, CALL_CHANGE, CALL_TWO, CALL_FD, CALL_NETWORK, CALL_EXEC, CALL_SIGNAL };
+/* CALL_LOOK: the call looks for a file without opening it. It is recorded only if it misses a
+ * hidden file of the owner. */
+enum family {
+	CALL_OPEN,
+	CALL_CHANGE,
+	CALL_TWO,
+	CALL_FD,
+	CALL_LOOK,
+	CALL_NETWORK,
+	CALL_EXEC,
+	CALL_SIGNAL,
+};
 
 /* The position of an argument in a system call. */
 enum arg { NO_ARG, ARG0, ARG1, ARG2, ARG3, ARG4 };

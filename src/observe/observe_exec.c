@@ -93,6 +93,7 @@ static void tell_exec(struct observer *o)
 void observe_arm(struct observer *o)
 {
 	o->armed = true;
+	observe_named(o);
 	if (o->exec.untold) {
 		o->exec.e.status = STATUS_ASKED; /* the execve worked, so the program did exist */
 		tell_exec(o);

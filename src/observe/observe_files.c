@@ -114,6 +114,7 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 	observe_judge(o, n, &l.at, write, &l.says);
 	if (write && !l.at.exists) {
 		observe_judge_entry(o, l.at.path, &l.says);
+		observe_judge_missing(o, &l.at, (flags & O_CREAT) != 0, &e, &l.says);
 	}
 	if (l.says.violation && !write && is_ps(observe_process(o, n), l.at.path)) {
 		l.says.violation = false; /* not a violation, but the call is still refused */
@@ -124,6 +125,9 @@ static void see_open(struct observer *o, const struct seccomp_notif *n,
 	}
 	if (l.says.allowed && (!write || observe_is_nowhere(&l)) && !l.at.exists) {
 		e.status = STATUS_ABSENT;
+	}
+	if (e.mode == MODE_CREATE && e.status == STATUS_ASKED && e.rule == RULE_PRIVATE) {
+		observe_lost_made(o, l.at.path, l.raw);
 	}
 	observe_tell(o, n, &e);
 }
@@ -203,6 +207,11 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	if (c->entry) {
 		observe_judge_entry(o, l.at.path, &l.says);
 	}
+	if (!idle && c->makes) {
+		observe_judge_missing(o, &l.at, true, &e, &l.says);
+	} else if (!idle && c->entry) {
+		observe_judge_mount(o, l.at.path, e.op, &l.says);
+	}
 	if (l.says.rule == RULE_PRIVATE) {
 		look_at_disk(o);
 	}
@@ -210,11 +219,43 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	if (!observe_answer(o, n, &l, &e)) {
 		return;
 	}
+	if (e.op == OP_UNLINK && e.status == STATUS_ASKED) {
+		observe_lost_removed(o, l.at.path);
+	}
 	if (l.says.allowed && idle) {
 		e.status = STATUS_ABSENT;
 		e.reason = made ? REASON_EXISTS : REASON_NONE;
 	}
 	observe_tell(o, n, &e);
+}
+
+/* If the directories differ, the kernel may give another error, after which programs copy. */
+static bool in_same_dir(const char *a, const char *b)
+{
+	size_t n = (size_t)(path_base(a) - a);
+
+	return n == (size_t)(path_base(b) - b) && memcmp(a, b, n) == 0;
+}
+
+/* If the plan allows only one of the paths, the event is about the path that it does not allow; so
+ * it is if only one of them is a violation. Readers assume that a line without a remedy is about
+ * its first path. */
+static void join_judgements(const struct observer *o, struct path_looked *from,
+                            const struct path_looked *to, bool takes)
+{
+	const struct judgement *j = &to->says;
+	bool other = from->says.allowed ? !j->allowed || j->error != 0
+	                                : j->violation && !from->says.violation;
+
+	if (other) {
+		bool own_text = j->remedy == j->text ||
+		                (j->remedy == NULL && j->reason == REASON_OUTSIDE_PLAN);
+		from->says = *j;
+		from->says.remedy = own_text ? from->says.text : j->remedy;
+		observe_judge_entry(o, to->at.path, &from->says);
+	} else if (takes) {
+		observe_judge_entry(o, from->at.path, &from->says);
+	}
 }
 
 /* Handles rename, which changes both paths, and link, which changes only the second. An exchange
@@ -243,22 +284,29 @@ static void see_two(struct observer *o, const struct seccomp_notif *n,
 		ask_to_write(from.at.path, &from.says);
 	}
 	observe_judge(o, n, &to.at, changes, &to.says);
-	/* If the plan allows only one of the paths, the event is about the path that it does not
-	 * allow. Readers assume that a line without a remedy is about its first path. */
-	if (from.says.allowed && !to.says.allowed) {
-		bool own_text = to.says.remedy == to.says.text ||
-		                (to.says.remedy == NULL && to.says.reason == REASON_OUTSIDE_PLAN);
-		from.says = to.says;
-		from.says.remedy = own_text ? from.says.text : to.says.remedy;
-		observe_judge_entry(o, to.at.path, &from.says);
-	} else if (takes) {
-		observe_judge_entry(o, from.at.path, &from.says);
+	if (changes) {
+		observe_judge_missing(o, &to.at, true, &e, &to.says);
+	} else if (to.says.reason == REASON_NOT_GRANTED) {
+		to.says.allowed = true; /* the call fails for another reason, and reads nothing */
+		to.says.reason = REASON_NONE;
+		to.says.error = 0;
+		to.says.remedy = NULL;
 	}
+	if (takes && flags == 0 && strcmp(from.at.path, to.at.path) != 0 &&
+	    in_same_dir(from.at.path, to.at.path)) {
+		observe_judge_mount(o, from.at.path, OP_RENAME, &from.says);
+		observe_judge_mount(o, to.at.path, OP_UNLINK, &to.says);
+	}
+	join_judgements(o, &from, &to, takes);
 	calm_git(o, n, from.at.path, to.at.path, &from.says);
 	if (!observe_answer(o, n, &from, &e)) {
 		return;
 	}
 	e.path2 = (struct bytes){ to.at.path, strlen(to.at.path) };
+	if (takes && e.rule == RULE_PRIVATE && to.says.rule == RULE_PRIVATE) {
+		observe_lost_removed(o, from.at.path);
+		observe_lost_made(o, to.at.path, to.raw);
+	}
 	if (from.says.allowed && (!changes || observe_is_nowhere(&to))) {
 		e.status = STATUS_ABSENT;
 	}
@@ -288,6 +336,24 @@ static void see_fd(struct observer *o, const struct seccomp_notif *n, const stru
 	}
 }
 
+/* Handles calls that only look for a file (CALL_LOOK). */
+static void see_look(struct observer *o, const struct seccomp_notif *n,
+                     const struct observed_call *c)
+{
+	struct path_looked l;
+	struct event e = { .kind = EV_FILE_READ, .op = c->op };
+	const struct path_argument a = observe_argument(n, c);
+
+	if (observe_look(o, n, &a, &l) && !l.at.exists) {
+		observe_judge(o, n, &l.at, false, &l.says);
+		if (l.says.reason == REASON_NOT_GRANTED && observe_answer(o, n, &l, &e)) {
+			observe_tell(o, n, &e);
+			return;
+		}
+	}
+	(void)notify_continue(o->listener, n);
+}
+
 void observe_file(struct observer *o, const struct seccomp_notif *n, const struct observed_call *c)
 {
 	assert(c->path != NO_ARG);
@@ -297,6 +363,8 @@ void observe_file(struct observer *o, const struct seccomp_notif *n, const struc
 		see_change(o, n, c);
 	} else if (c->family == CALL_TWO) {
 		see_two(o, n, c);
+	} else if (c->family == CALL_LOOK) {
+		see_look(o, n, c);
 	} else {
 		see_fd(o, n, c);
 	}

@@ -74,10 +74,7 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, enum event
 	return zone;
 }
 
-/* Returns whether the path is one at which programs try to keep a cache, but without which they
- * also work. Interpreters write compiled files beside their sources, other programs write a list of
- * fonts, and Chromium makes a directory for extensions. */
-static bool is_cache(const char *path)
+bool observe_is_cache(const char *path)
 {
 	const char *end = strrchr(path, '.');
 
@@ -200,8 +197,8 @@ static bool is_host_service(const char *path)
 	return false;
 }
 
-static void refuse_path(struct judgement *j, enum reason reason, int error, const char *flag,
-                        const char *path)
+void observe_refuse_path(struct judgement *j, enum reason reason, int error, const char *flag,
+                         const char *path)
 {
 	j->allowed = false;
 	j->violation = true;
@@ -217,7 +214,7 @@ static void refuse_protected(struct judgement *j, const struct grant *g, const c
 {
 	const char *instead = observe_protect_remedy(g, path);
 
-	refuse_path(j, REASON_PROTECTED, EROFS, "--write", path);
+	observe_refuse_path(j, REASON_PROTECTED, EROFS, "--write", path);
 	j->remedy = instead != NULL ? instead : j->remedy;
 }
 
@@ -229,9 +226,10 @@ static void refuse_write(struct judgement *j, const char *path, enum zone zone,
 	 * device. */
 	int error = observe_covers("/dev", path) > 0 ? EACCES : EROFS;
 
-	refuse_path(j, granted || zone == ZONE_SYSTEM ? REASON_READ_ONLY : REASON_OUTSIDE_PLAN,
-	            error, "--write", path);
-	j->violation = !is_cache(path);
+	observe_refuse_path(j,
+	                    granted || zone == ZONE_SYSTEM ? REASON_READ_ONLY : REASON_OUTSIDE_PLAN,
+	                    error, "--write", path);
+	j->violation = !observe_is_cache(path);
 	bool own = grant != NULL && grant->origin == ORIGIN_SKILL;
 	if (own || (!granted && zone != ZONE_OUTSIDE)) {
 		j->remedy = NULL; /* this place must not be granted */
@@ -278,18 +276,14 @@ static bool is_secret(struct observer *o, const struct seccomp_notif *n, const c
 	       !(zone == ZONE_PRIVATE && is_own_store(o, n, path, store));
 }
 
-/* Returns whether the path is or lies in a directory of the runtime. */
-static bool is_runtime(const struct observer *o, const char *path)
+bool observe_is_runtime(const struct observer *o, const char *path)
 {
 	return danger_is_runtime(o->setup.plan->home, path) ||
 	       ARRAY_HAS(dir, o->setup.own_dirs, ARRAY_LEN(o->setup.own_dirs),
 	                 *dir != NULL && observe_covers(*dir, path) > 0);
 }
 
-/* Returns whether the path exists outside the sandbox, where the owner could read it. Only a place
- * of which the sandbox does not show everything can hide a file. The names of a root file system
- * that the owner chose are not those of the host. */
-static bool is_hidden(const struct observer *o, const char *path, enum zone zone)
+bool observe_is_hidden(const struct observer *o, const char *path, enum zone zone)
 {
 	const struct ssb_plan *plan = o->setup.plan;
 	bool partial = zone == ZONE_PRIVATE || zone == ZONE_PARTIAL || zone == ZONE_OUTSIDE ||
@@ -322,9 +316,9 @@ static void judge_outside(const struct observer *o, const char *path, struct jud
 		return;
 	}
 	if (is_other_home(path)) {
-		refuse_path(j, REASON_OTHER_HOME, ENOENT, "--read", path);
+		observe_refuse_path(j, REASON_OTHER_HOME, ENOENT, "--read", path);
 	} else if (classes_secret_name(path)) {
-		refuse_path(j, REASON_OUTSIDE_PLAN, ENOENT, "--read", path);
+		observe_refuse_path(j, REASON_OUTSIDE_PLAN, ENOENT, "--read", path);
 	}
 }
 
@@ -335,19 +329,19 @@ static void judge_missing(struct observer *o, const struct seccomp_notif *n, con
 
 	bool secret = !own && is_secret(o, n, path, zone);
 
-	if ((secret || zone == ZONE_OUTSIDE) && is_runtime(o, path)) {
-		refuse_path(j, REASON_RUNTIME_FILES, ENOENT, "", path);
+	if ((secret || zone == ZONE_OUTSIDE) && observe_is_runtime(o, path)) {
+		observe_refuse_path(j, REASON_RUNTIME_FILES, ENOENT, "", path);
 		j->remedy = NULL; /* the keys and sessions are never granted */
 	} else if (secret) {
-		refuse_path(j, REASON_CREDENTIAL_STORE, ENOENT, "--read", path);
+		observe_refuse_path(j, REASON_CREDENTIAL_STORE, ENOENT, "--read", path);
 	} else if (!own && is_host_service(path)) {
-		refuse_path(j, REASON_HOST_SERVICE, ENOENT, "--read", path);
+		observe_refuse_path(j, REASON_HOST_SERVICE, ENOENT, "--read", path);
 		j->remedy = NULL;
 	} else if (zone == ZONE_OUTSIDE) {
 		judge_outside(o, path, j);
 	}
-	if (j->allowed && is_hidden(o, path, zone)) {
-		refuse_path(j, REASON_NOT_GRANTED, ENOENT, "--read", path);
+	if (j->allowed && observe_is_hidden(o, path, zone)) {
+		observe_refuse_path(j, REASON_NOT_GRANTED, ENOENT, "--read", path);
 		j->violation = false;
 	}
 }
@@ -372,17 +366,19 @@ void observe_judge(struct observer *o, const struct seccomp_notif *n, const stru
 	bool writable = zone == ZONE_WRITE || zone == ZONE_PRIVATE || zone == ZONE_KERNEL;
 	ret->entry = grant != NULL && ret->rule == RULE_ENTRY ? grant->where : NULL;
 	if (observe_is_closed(at->path)) {
-		refuse_path(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
+		observe_refuse_path(ret, REASON_OTHER_PROCESS, EACCES, "", at->path);
 		ret->remedy = NULL; /* this place must not be granted */
 	} else if (grant == NULL && is_machine(at->path, write)) {
-		refuse_path(ret, REASON_MACHINE, at->exists ? EACCES : ENOENT, "", at->path);
+		observe_refuse_path(ret, REASON_MACHINE, at->exists ? EACCES : ENOENT, "",
+		                    at->path);
 		ret->remedy = NULL;
 	} else if ((write || !at->exists) && is_covered(plan, grant, at->path)) {
 		/* Reading the empty directory itself is allowed, because every search does it. */
-		refuse_path(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "", at->path);
+		observe_refuse_path(ret, REASON_RUNTIME_FILES, write ? EROFS : ENOENT, "",
+		                    at->path);
 		ret->remedy = NULL; /* this place must not be granted */
-	} else if (write && zone == ZONE_OUTSIDE && is_runtime(o, at->path)) {
-		refuse_path(ret, REASON_RUNTIME_FILES, EROFS, "", at->path);
+	} else if (write && zone == ZONE_OUTSIDE && observe_is_runtime(o, at->path)) {
+		observe_refuse_path(ret, REASON_RUNTIME_FILES, EROFS, "", at->path);
 		ret->remedy = NULL;
 	} else if (write && observe_protect_holds(o, grant, at)) {
 		refuse_protected(ret, grant, at->path);
@@ -404,14 +400,16 @@ void observe_judge_entry(const struct observer *o, const char *path, struct judg
 
 	/* Never propose to grant "/", the home or a directory that contains the home, for one name
 	 * in it. */
-	if (j->remedy != j->text || n == 0 || above_home) {
+	if (j->remedy != j->text || n == 0 || above_home || j->reason == REASON_GRANTED_ALONE) {
 		return;
 	}
 	snprintf(j->text, sizeof(j->text), "--write %.*s", (int)n, path);
 	/* REASON_PROTECTED with a directory that is not protected itself: the directory is already
-	 * granted, and only the name is protected. Then propose to grant the name. */
+	 * granted, and only the name is protected. Then propose to grant the name. But a grant of
+	 * an existing name is a mount, which keeps the name from being replaced or deleted. */
 	const char *around = strchr(j->text, '/');
 	if (j->reason == REASON_PROTECTED && !observe_protect_names(o, around)) {
+		j->remedy = observe_is_there(o, path) ? observe_protect_instead(path) : j->text;
 		snprintf(j->text, sizeof(j->text), "--write %s", path);
 	}
 }
@@ -446,7 +444,7 @@ void observe_judge_own_socket(const struct observer *o, const struct resolved *a
 	}
 	enum zone zone = observe_zone(o->setup.plan, at->path, &rule, &grant);
 	if (zone != ZONE_PRIVATE) {
-		refuse_path(j, REASON_HOST_SERVICE, EACCES, "", at->path);
+		observe_refuse_path(j, REASON_HOST_SERVICE, EACCES, "", at->path);
 		j->violation = zone == ZONE_WRITE;
 		j->remedy = zone == ZONE_WRITE ? call_remedy_text(CALL_REMEDY_UNIX_SOCKETS) : NULL;
 	}
@@ -470,7 +468,7 @@ void observe_judge_special(const struct observer *o, const struct resolved *at, 
 		return;
 	}
 	bool stays = zone == ZONE_WRITE;
-	refuse_path(j, REASON_SPECIAL_FILE, EACCES, "", at->path);
+	observe_refuse_path(j, REASON_SPECIAL_FILE, EACCES, "", at->path);
 	j->violation = stays;
 	j->remedy = NULL;
 }

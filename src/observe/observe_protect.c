@@ -193,3 +193,9 @@ const char *observe_protect_remedy(const struct grant *g, const char *path)
 	                 "in a new directory"
 	               : NULL;
 }
+
+const char *observe_protect_instead(const char *path)
+{
+	return is_in_git(path + 1) ? "run this git command yourself, outside the sandbox"
+	                           : "replace or delete it yourself, outside the sandbox";
+}

@@ -52,6 +52,9 @@ void observer_free(struct observer *o)
 		own_close(&o->stop);
 		own_close(&o->root);
 		observe_processes_done(o);
+		string_list_done(&o->named);
+		string_list_done(&o->lost);
+		free(o->lost_relative);
 		free(o);
 	}
 }

@@ -103,6 +103,15 @@ void observer_write(struct observer *o);
  * trace. Accepts NULL. */
 void observer_stop(struct observer *o);
 
+/* Records the arguments of the skill's command that name hidden files of the owner, unless an
+ * attempt on them is recorded. Call it after observer_stop(), if the skill failed. Accepts NULL. */
+void observer_named(struct observer *o);
+
+/* Moves the paths of the files that the skill made in its private home, and did not remove, to
+ * `ret`. *ret_relative: the skill named the first one relative to its directory. Settings and
+ * caches are left out. Call it after observer_stop(). Accepts NULL. */
+void observer_lost(struct observer *o, struct string_list *ret, bool *ret_relative);
+
 /* Returns whether the observer has killed the first process because of a call that only attacks
  * make. Accepts NULL. */
 bool observer_killed_first(const struct observer *o);

@@ -310,6 +310,32 @@ static void set_private(struct build *b)
 	}
 }
 
+/* Warns about a --net with an address of this machine that no range opens: the broker refuses to
+ * connect to it. */
+static void warn_guarded(struct build *b, size_t n_owner)
+{
+	static const char *const OWN[] = { "127.0.0.0/8", "::1/128" };
+	const struct string_list *open = &b->plan->allow_private;
+
+	for (size_t i = 0; i < n_owner; i++) {
+		const char *host = b->plan->egress[i].domain.s;
+		struct address a;
+		struct cidr c;
+		bool own = b->plan->egress[i].kind == HOST_ADDRESS && address_parse(host, &a) &&
+		           ARRAY_HAS(range, OWN, ARRAY_LEN(OWN),
+		                     cidr_parse(*range, &c) && cidr_contains(&c, &a));
+		if (own && !ARRAY_HAS(range, open->v, open->n,
+		                      cidr_parse(*range, &c) && cidr_contains(&c, &a))) {
+			auto_free char *text = build_printf(
+			        b,
+			        "%s is this machine itself, so --net alone has no effect; to "
+			        "reach its service: --allow-private %s",
+			        host, host);
+			build_alarm(b, options_flag(SSB_OPT_NET), text != NULL ? text : host);
+		}
+	}
+}
+
 /* Allows an encrypted ClientHello (ECH) for the rules that the policy file lists. Only the owner
  * can allow it, because it hides the real host name from us. */
 static void set_ech(struct build *b)
@@ -415,6 +441,7 @@ void network_build(struct build *b)
 		add_declared_egress(b, &b->manifest->egress[i], n_owner);
 	}
 	set_private(b);
+	warn_guarded(b, n_owner);
 	set_ech(b);
 	set_net_limits(b);
 }

@@ -301,6 +301,10 @@ struct prepared {
 	int cache_fd;
 	struct string_list warnings;
 	struct string_list quiet; /* warnings about ordinary facts, which go only to the record */
+	/* Files that the run left in its private home, which is gone; the first MAX_LOST of
+	 * them. */
+	struct string_list lost;
+	bool lost_relative; /* the skill named the first one relative to its directory */
 };
 
 /* Like ssb_plan_json(), with the warnings of a run (NULL: no run). If `pretty` is false, the text

@@ -160,5 +160,6 @@ void prepared_done(struct prepared *p)
 	free(p->grants);
 	string_list_done(&p->warnings);
 	string_list_done(&p->quiet);
+	string_list_done(&p->lost);
 	*p = (struct prepared){ 0 };
 }

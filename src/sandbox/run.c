@@ -112,6 +112,10 @@ static void record_bare(const struct run *r)
 static void record_end(struct run *r, const struct pump pumps[3], struct ssb_result *res)
 {
 	run_limits_record(r, pumps, res);
+	if (res->exit_status != 0) {
+		observer_named(r->observer);
+	}
+	observer_lost(r->observer, &r->prepared->lost, &r->prepared->lost_relative);
 	record_ends(r, res);
 	record_still(r);
 	record_bare(r);

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
@@ -40,6 +41,9 @@ struct run_request {
 	int (*still)(const struct ssb_plan *p, struct marks *seen, struct ssb_error *err);
 	struct ssb_watch watches[RUN_WATCHES];
 	size_t n_watches;
+	/* Shared memory that says whether the skill has its terminal in raw mode, as full-screen
+	 * programs do. NULL: it is not needed. */
+	atomic_bool *full_screen;
 };
 
 /* Returns the clock_ms() at which a time limit that begins now is over. RESOURCE_UNLIMITED gives a

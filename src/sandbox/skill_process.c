@@ -170,9 +170,8 @@ static void exec_program(const struct stage *s, struct ssb_error *err)
 		return;
 	}
 	ssb_fail(err, SSB_E_NOT_FOUND, denied, "entrypoint",
-	         "'%.200s' (or the interpreter it names) is not in the sandbox; grant its "
-	         "directory with --read DIR%s",
-	         argv[0], s->config->plan->toolchain_auto ? "" : ", or use --toolchain auto");
+	         "'%.200s', or the interpreter that it names, is not in the sandbox%s", argv[0],
+	         s->config->plan->toolchain_auto ? "" : "; --toolchain auto may show it");
 }
 
 static int fail_pty(struct ssb_error *err)

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -509,6 +510,17 @@ static void take_turn(struct run *r, struct pump pumps[3], int sig_fd, uint64_t 
 	suspend_turn(r, &pumps[1]);
 }
 
+/* Says whether the skill has its terminal in raw mode. The two ends of a pty share their modes. */
+static void note_screen(const struct run *r, const struct pump *out)
+{
+	atomic_bool *raw = r->request->full_screen;
+	struct termios t;
+
+	if (raw != NULL && r->config.pty && out->from >= 0 && tcgetattr(out->from, &t) == 0) {
+		atomic_store(raw, (t.c_lflag & ICANON) == 0);
+	}
+}
+
 int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error *err)
 {
 	uint64_t kill_at = 0;
@@ -524,6 +536,7 @@ int run_watch(struct run *r, struct pump pumps[3], int sig_fd, struct ssb_error 
 	while (!r->gave_up && ((!r->dead && !r->ended) || (r->ctl >= 0 && !r->ended) ||
 	                       !pump_finished(&pumps[1]) || !pump_finished(&pumps[2]))) {
 		take_turn(r, pumps, sig_fd, &kill_at);
+		note_screen(r, &pumps[1]);
 		if (r->dead) {
 			/* no process is left that could read the input */
 			pumps[0].from = -1;

@@ -18,7 +18,9 @@ XATTR_ARGS = bytes(16)
 class Call:
     number: int  # x86-64
     form: str
-    family: str  # open, change, two (paths), fd, exec; "": the record has no line for it
+    # open, change, two (paths), fd, exec; look: it has a line only if it misses a hidden file;
+    # "": the record has no line for it
+    family: str
     op: str = ""  # the name of the operation in the record
     # whether the call follows a symlink at the end of its path: "yes", "no", "enter" (only if a
     # slash comes after it), or "flag" (yes, unless a NOFOLLOW flag is set)
@@ -64,7 +66,7 @@ CALLS = {
     "fremovexattr": Call(199, "NA", "fd", "removexattr"),
     "execve": Call(59, "P", "exec", "exec"),
     "execveat": Call(322, "DP00F", "exec", "exec", "flag"),
-    "chdir": Call(80, "P", ""),
+    "chdir": Call(80, "P", "look", "chdir"),
     "fchdir": Call(81, "N", ""),
     "close": Call(3, "N", ""),
     "dup2": Call(33, "NL", ""),

@@ -27,6 +27,10 @@ SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id",
 # would execute or use.
 HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
 WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
+# Where a change can only fail if the directory is missing; and grants, which the kernel keeps from
+# being removed.
+CHANGED = (world.HOME, *WRITABLE[:-2])
+MOUNTS = {"rmdir": (world.W, world.R + b"/rw"), "unlink": (b"/mnt/board",)}
 WHOLE = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/proc", world.R, world.W, b"/mnt/board")
 PARTIAL = (b"/etc", b"/var", b"/run", b"/sys", b"/opt")
 SECRET_NAMES = {b".ssh", b".gnupg", b".aws", b".azure", b".kube", b".docker", b".netrc",
@@ -132,6 +136,25 @@ class Look:
         self.first = self.ask(step.dir, step.path, meaning.last_of(step, self.call), empty)
         if self.call.family == "two":
             self.second = self.ask(step.dir2, step.path2, "no", False)
+        self.lacking = self.lacks()
+
+    def lacks(self):
+        """Returns the file or directory without which the change can only fail, if the sandbox does
+        not have it; else None. Failed attempts on secrets keep their line."""
+        last = self.second or self.first
+        makes = self.call.makes or self.call.family == "two" or self.step.call == "creat" or \
+            (self.call.family == "open" and self.step.flags & os.O_CREAT)
+        if last.path in (None, b"") or last.exists or last.unclear or self.call.family == "look" or \
+                not inside(last.path, CHANGED) or inside(last.path, STORES) or \
+                b"authorized_keys" in last.path:
+            return None
+        needed = os.path.dirname(last.path) if makes else last.path
+        real = b"/proc/%d/root" % self.host + needed
+        try:
+            there = stat.S_ISDIR(os.lstat(real).st_mode) or not makes
+        except OSError:
+            there = False
+        return None if there or needed == b"/" else needed
 
     def exchanges(self):
         return self.step.call == "renameat2" and self.step.flags & RENAME_EXCHANGE != 0
@@ -157,6 +180,8 @@ class Look:
         e.op = "rmdir" if step.call == "unlinkat" and step.flags & AT_REMOVEDIR else call.op
         if call.op == "mknod" and stat.S_IFMT(step.mode) in (stat.S_IFCHR, stat.S_IFBLK):
             return self.refused(e, ret)
+        if call.family == "look":
+            return self.missed(e, ret)
         e.kind, write, absent = "file_write", True, False
         e.leads_to = step.text if call.op == "symlink" else None
         e.attribute = step.name if "A" in call.form else None
@@ -191,13 +216,29 @@ class Look:
         e.violation = self.violates(first, write) or self.stays(write) or \
             (self.second is not None and self.violates(self.second, not absent))
         e.status = "denied" if e.violation else "absent" if absent else "asked"
+        uid = world.UID[self.actor.caller]
         idle = call.family != "fd" and not write and not first.exists
-        if not e.violation and idle and is_hidden(first.path, world.UID[self.actor.caller]):
+        if not e.violation and idle and is_hidden(first.path, uid):
+            e.status = "denied"
+        changes = write or (call.family == "two" and not absent)
+        if e.status == "asked" and call.family != "fd" and changes and self.lacking:
+            e.status = "denied" if is_hidden(self.lacking, uid) else "absent"
+        if e.status == "asked" and first.path in MOUNTS.get(e.op, ()):
             e.status = "denied"
         if e.status == "denied":
             e.kind, e.error = "file_blocked", -ret
         if call.family != "fd":
             e.raw = step.path
+        return e
+
+    def missed(self, e, ret):
+        """Completes the line of a call that only looks for a file. It has one if the file is hidden."""
+        first, uid = self.first, world.UID[self.actor.caller]
+        e.vague = first.vague
+        if first.exists or self.violates(first, False) or not is_hidden(first.path, uid):
+            return None
+        e.kind, e.status, e.violation, e.error = "file_blocked", "denied", False, -ret
+        e.path, e.raw, e.unclear, e.path_also = first.path, self.step.path, first.unclear, first.also
         return e
 
     def refused(self, e, ret):
