@@ -127,11 +127,19 @@ int cli_options_parse(const struct option_parse *p, char **argv, struct operands
 			return -1;
 		}
 	}
+	if (found.n == 0) {
+		found.v = at;
+		found.before = argv;
+		found.n_before = (size_t)(at - argv) - found.dashes;
+		for (; *at != NULL; at++) {
+			found.n++;
+		}
+	}
 	/* All further words are operands. They are moved up, next to the operands before them. */
 	while (*at != NULL) {
 		argv[found.n++] = *at++;
 	}
-	argv[found.n] = NULL;
+	found.v[found.n] = NULL;
 	*ret = found;
 	return 0;
 }

@@ -36,11 +36,14 @@ struct option_parse {
 struct operands {
 	char **v; /* points into argv: borrowed, NULL-terminated */
 	int n;
-	bool dashes; /* a "--" came before the first operand */
+	bool dashes;   /* a "--" came before the first operand */
+	char **before; /* the n_before words of the options that came before the first operand; not
+	                * with `mixed` if an operand came before an option */
+	size_t n_before;
 };
 
-/* Parses argv (NULL-terminated), and moves the operands to its front. Without `mixed`, the first
- * operand and every word after it are operands, because they belong to the skill. */
+/* Parses argv (NULL-terminated). Operands between options are moved to its front. Without `mixed`,
+ * the first operand and every word after it are operands, because they belong to the skill. */
 int cli_options_parse(const struct option_parse *p, char **argv, struct operands *ret,
                       struct ssb_error *err);
 

@@ -201,7 +201,7 @@ static int forget_grants(struct request *r, const struct owner *o, struct lock *
 	auto_free char *dir = path_real(r->operands.v[0]);
 
 	if (dir == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", r->operands.v[0]);
 	}
 	if (lock_load(o, dir, &l, &err) != 0) {
 		say_error(&err);
@@ -249,7 +249,7 @@ static int allow_with(struct request *r, const struct owner *o, struct lock *fre
 	}
 	auto_free char *dir = n > 0 ? realpath(r->operands.v[0], NULL) : NULL;
 	if (n > 0 && dir == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", r->operands.v[0]);
 	}
 	if (list) {
 		return cmd_approvals_list(o, dir, true, request_has(r, FLAG_JSON));

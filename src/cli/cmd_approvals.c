@@ -227,7 +227,7 @@ int cmd_approvals_revoke(const struct owner *o, const char *word)
 		any |= was;
 	}
 	if (!any && real == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", word);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", word);
 	}
 	say_notef(any ? "the approval was removed" : "this skill was not approved");
 	return EXIT_FINE;

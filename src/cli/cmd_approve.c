@@ -274,7 +274,7 @@ int cmd_approve(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", r->operands.v[0]);
 	}
 	return cmd_approve_with(r, &owner, dir, NULL);
 }

@@ -113,7 +113,7 @@ int cmd_diff(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", r->operands.v[0]);
 	}
 	if (owner_load(&owner, &err) != 0 || consent_look(&owner, dir, &f, &err) != 0) {
 		say_error(&err);

@@ -300,7 +300,7 @@ int cmd_learn(struct request *r)
 	}
 	auto_free char *dir = realpath(r->operands.v[0], NULL);
 	if (dir == NULL) {
-		return say_fail(EXIT_USAGE, "%s: directory not found", r->operands.v[0]);
+		return say_fail(EXIT_SANDBOX, "%s: directory not found", r->operands.v[0]);
 	}
 	/* Finds the place of the manifest first: if there is none, the skill must not run. */
 	auto_free char *place = NULL;

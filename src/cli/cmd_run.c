@@ -16,6 +16,8 @@
 #include "cli/cli.h"
 #include "cli/cli_record.h"
 #include "cli/line.h"
+#include "cli/run_notes.h"
+#include "cli/run_watch.h"
 #include "cli/say.h"
 #include "consent/consent.h"
 #include "consent/lock.h"
@@ -28,140 +30,6 @@
 #include "session/keeper.h"
 #include "trace/reader.h"
 #include "trace/runs.h"
-
-/* ---- --watch: what the skill does, as it happens --------------------------------------------- */
-
-#define TICK_MS   50
-#define LAST_MS   5000 /* time limit for printing the last lines after the run has ended */
-#define RECORD_FD 3
-
-/* A separate process follows the record and writes to standard error, so that the run never waits
- * for a slow reader. */
-struct watcher {
-	pid_t pid;    /* pid of the watching process; 0: none */
-	bool routine; /* also show what is routine */
-};
-
-/* Writes a carriage return before each newline if the terminal of standard error is raw. It is
- * raw while the skill uses a terminal that the sandbox made for it, and then a newline does not
- * return to the first column. */
-static void put_returns(struct buf *out)
-{
-	struct termios t;
-	auto_buf wide = BUF(SAY_MAX);
-
-	if (tcgetattr(STDERR_FILENO, &t) != 0 || (t.c_oflag & OPOST) != 0) {
-		return;
-	}
-	for (size_t i = 0; i < out->len; i++) {
-		buf_adds(&wide, out->data[i] == '\n' ? "\r" : "");
-		buf_addc(&wide, out->data[i]);
-	}
-	buf_reset(out);
-	buf_add(out, wide.data, wide.len);
-}
-
-/* Prints all complete lines. Returns false if no line can follow: the last line was printed, or the
- * record is damaged, or the output failed. */
-static bool print_lines(const struct watcher *w, struct reader *in, struct line *l, struct buf *out)
-{
-	const struct render_style style = { STDERR_FILENO, false, w->routine, "" };
-	const char *text = NULL;
-	const char *why = NULL;
-	size_t len = 0;
-	bool more = true;
-
-	while (more && reader_next(in, &text, &len) == READER_LINE) {
-		buf_reset(out);
-		if (line_parse(l, text, len, &why) != 0) {
-			return false;
-		}
-		line_render(out, l, &style);
-		put_returns(out);
-		more = l->kind != EV_SIGNATURE && say_out(STDERR_FILENO, out) == 0;
-	}
-	return more;
-}
-
-static void watch_process(const struct watcher *w)
-{
-	struct reader in;
-	struct line l = { 0 };
-	struct buf out = BUF(SAY_MAX);
-
-	reader_init(&in, RECORD_FD, 0);
-	/* Signals from the caller are for the run. This process must end only after the run. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGTERM, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
-	bool live = true;
-	while (print_lines(w, &in, &l, &out) && live) {
-		(void)poll(NULL, 0, TICK_MS);
-		live = run_file_live(RECORD_FD);
-	}
-	_exit(0);
-}
-
-/* Opens the record a second time. run_file_live() tests the lock that shows that the run is
- * running; on a duplicate of `record`, the test would release this lock. */
-static int reopen_record(int record)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", record);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Closes all fds except the record and standard error. */
-static bool settle_fds(int record)
-{
-	int fd = reopen_record(record);
-	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	return fd >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
-	       dup2(none, STDOUT_FILENO) >= 0 && (fd == RECORD_FD || dup2(fd, RECORD_FD) >= 0) &&
-	       close_range(RECORD_FD + 1, ~0U, 0) == 0;
-}
-
-static void start_watching(void *arg, int record)
-{
-	struct watcher *w = arg;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		if (settle_fds(record)) {
-			watch_process(w);
-		}
-		_exit(1);
-	}
-	if (pid < 0) {
-		say_warningf("--watch: cannot create a process, so events are not shown; the "
-		             "record contains them");
-	}
-	w->pid = pid > 0 ? pid : 0;
-}
-
-static void watch_begin(struct watcher *w, struct run_request *q, bool routine)
-{
-	*w = (struct watcher){ .routine = routine };
-	run_request_watch(q, (struct ssb_watch){ start_watching, w });
-}
-
-/* Waits until the watching process has printed everything, but at most LAST_MS. */
-static void watch_end(struct watcher *w)
-{
-	for (int left = LAST_MS; w->pid > 0 && left > 0; left -= TICK_MS / 5) {
-		if (waitpid(w->pid, NULL, WNOHANG) != 0) {
-			w->pid = 0;
-			return;
-		}
-		(void)poll(NULL, 0, TICK_MS / 5);
-	}
-	if (w->pid > 0) {
-		(void)kill(w->pid, SIGKILL);
-		(void)waitpid(w->pid, NULL, 0);
-		w->pid = 0;
-	}
-}
 
 /* ---- --otel: the export ---------------------------------------------------------------------- */
 
@@ -176,7 +44,7 @@ struct otel_export {
 
 static void keep_record(void *arg, int record)
 {
-	((struct otel_export *)arg)->record = reopen_record(record);
+	((struct otel_export *)arg)->record = run_watch_reopen(record);
 }
 
 /* Prepares the export of the run. Borrows q->owner. If the owner's environment variables are wrong,
@@ -246,90 +114,6 @@ static void print_json(const struct ssb_result *r)
 	(void)say_out(STDERR_FILENO, &out);
 }
 
-/* Prints what you should know about the run, such as an end that the skill did not
- * cause. */
-static void say_notes(const struct owner *owner, const struct ssb_result *r, bool quiet)
-{
-	if (r->lost_layers[0] != '\0') {
-		say_notef("the skill ran WITHOUT these layers, as --best-effort allows: %s; see %s",
-		          r->lost_layers, r->trace_path);
-	}
-	if (r->classes[0] != '\0') {
-		say_notef("looks like: %s (%s)", r->classes, r->severity);
-	}
-	if (r->end == SSB_END_SESSION) {
-		say_errorf("the session ended the skill: %s", r->session_reason);
-	}
-	/* Print the summary after a failed run, too, even without a violation: a denial that is not
-	 * a violation may be the reason for the failure. */
-	bool denials = !quiet && (r->violations > 0 || r->exit_status != 0);
-	bool told = !quiet && (denials || r->limits_hit > 0) &&
-	            cli_record_summary(owner, r->trace_path, r->run_id, denials);
-	if (r->limits_hit > 0 && !told) {
-		say_notef("a limit of the run was reached; see %s", r->trace_path);
-	}
-	if (r->violations > 0 && !(told && denials)) {
-		say_notef("%zu attempt%s outside the plan, denied; see %s", r->violations,
-		          r->violations == 1 ? "" : "s", r->trace_path);
-	}
-}
-
-static void say_summary(const struct ssb_result *r)
-{
-	auto_buf out = BUF(SAY_MAX);
-
-	render_end(&out, name_of_end(r->end), r->exit_status);
-	buf_addf(&out, ", exit status %d, ", r->exit_status);
-	amount_time(&out, (int64_t)r->duration_us);
-	buf_adds(&out, ", stdout ");
-	amount_bytes(&out, r->stdout_bytes);
-	buf_adds(&out, ", stderr ");
-	amount_bytes(&out, r->stderr_bytes);
-	say_notef("run %s: %s, violations %zu, trace %s", r->run_id, out.data, r->violations,
-	          r->trace_path);
-}
-
-/* Returns the first argument that names a file relative to the current directory and that the
- * program cannot find, because it starts elsewhere; or NULL. */
-static const char *find_named_file(const struct ssb_plan *plan)
-{
-	const char *found = NULL;
-
-	for (size_t i = 1; i < plan->argv.n && found == NULL; i++) {
-		const char *word = plan->argv.v[i];
-		bool relative = word[0] != '/' && word[0] != '-' && word[0] != '\0';
-		auto_free char *real = relative ? path_real(word) : NULL;
-		bool missed =
-		        plan->elsewhere || (real != NULL && string_list_has(&plan->named, real));
-		found = relative && missed && access(word, R_OK) == 0 ? word : NULL;
-	}
-	return found;
-}
-
-/* Says that the command does not start in the current directory: to a person before the run, and to
- * everybody after a failure if an argument names a file there. */
-static void say_workdir(const struct request *r, const struct ssb_plan *plan, bool failed)
-{
-	bool quiet = request_has(r, FLAG_QUIET);
-	const char *file = quiet || !failed ? NULL : find_named_file(plan);
-
-	if (file != NULL) {
-		auto_buf word = BUF(SAY_MAX);
-		shell_quote(&word, file);
-		say_notef(plan->elsewhere ? "the current directory is not in the sandbox, so the "
-		                            "program did not "
-		                            "find %s; to let it read the file: --read %s"
-		                          : "the skill may not read %s, so the program did not "
-		                            "find it; to let "
-		                            "it read the file: --read %s",
-		          word.data, word.data);
-	} else if (plan->elsewhere && !quiet && !failed && isatty(STDERR_FILENO)) {
-		say_notef("the current directory is not in the sandbox, so the command starts in "
-		          "%s; to show it: --read .",
-		          plan->workdir);
-	}
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static int run_plan(const struct request *r, const struct ssb_plan *plan, const struct owner *owner)
@@ -339,21 +123,19 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	AUTO(prepared_done) struct prepared found = { 0 };
 	struct ssb_result result = { 0 };
 	struct ssb_error err = { 0 };
-	struct watcher watch = { 0 };
+	struct run_watcher watch = { 0 };
 	struct run_request q = run_request_of(plan, stdio);
 
 	q.owner = owner;
 	q.still = consent_still;
-	if (request_has(r, FLAG_WATCH)) {
-		watch_begin(&watch, &q, request_has(r, FLAG_VERBOSE));
-	}
+	run_watch_begin(&watch, r, &q);
 	if (request_has(r, FLAG_OTEL)) {
 		otel_begin(&otel, &q);
 	}
-	say_workdir(r, plan, false);
+	run_notes_start(r, plan);
 	file_limit_raise(MAX_RUN_FILES);
 	int rc = keeper_run(&q, request_session(r), &result, &found, &err);
-	watch_end(&watch);
+	run_watch_end(&watch);
 	if (rc != 0 || result.stdout_bytes > 0 || result.stderr_bytes > 0) {
 		/* The skill must not be able to hide our messages about the run. */
 		bool same = isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
@@ -368,13 +150,7 @@ static int run_plan(const struct request *r, const struct ssb_plan *plan, const 
 	for (size_t i = 0; request_has(r, FLAG_VERBOSE) && i < found.quiet.n; i++) {
 		say_notef("%s", found.quiet.v[i]);
 	}
-	say_notes(owner, &result, request_has(r, FLAG_QUIET));
-	if (result.exit_status != 0) {
-		say_workdir(r, plan, true);
-	}
-	if (request_has(r, FLAG_VERBOSE)) {
-		say_summary(&result);
-	}
+	run_notes_end(r, plan, owner, &result, &found);
 	if (request_has(r, FLAG_JSON)) {
 		print_json(&result);
 	}

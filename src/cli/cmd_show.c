@@ -26,6 +26,7 @@ static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_DENIED] = "denied",
 	[GROUP_NETWORK] = "network",
 	[GROUP_WRITTEN] = "files changed",
+	[GROUP_PRIVATE] = "written to private places, which ended with the run",
 	[GROUP_READ] = "files read, by directory",
 	[GROUP_ABSENT] = "looked for and not found, by directory",
 	[GROUP_PROGRAMS] = "programs",
@@ -33,12 +34,13 @@ static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_OUTPUT] = "output",
 	[GROUP_LIMITS] = "limits",
 	[GROUP_REFUSED] = "refused, but no violation",
+	[GROUP_FAILED] = "allowed, but failed",
 };
 
 /* What matters comes first. */
 static const enum render_group ORDER[] = {
-	GROUP_DENIED, GROUP_LIMITS,   GROUP_REFUSED, GROUP_NETWORK, GROUP_WRITTEN,
-	GROUP_READ,   GROUP_PROGRAMS, GROUP_OUTPUT,  GROUP_ABSENT,  GROUP_ENV,
+	GROUP_DENIED,  GROUP_LIMITS, GROUP_REFUSED,  GROUP_FAILED, GROUP_NETWORK, GROUP_WRITTEN,
+	GROUP_PRIVATE, GROUP_READ,   GROUP_PROGRAMS, GROUP_OUTPUT, GROUP_ABSENT,  GROUP_ENV,
 };
 
 static void show_title(struct buf *out, const char *title)

@@ -1,6 +1,7 @@
 /* cmd_why.c - explains each thing that a run was denied: what was tried, how often, by which rule,
  * and the exact change that would allow it. */
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "trace/trace_file.h"
@@ -276,7 +277,9 @@ bool cli_record_summary(const struct owner *o, const char *trace_path, const cha
 		return false;
 	}
 	if (denials) {
-		buf_addf(&out, "  details: skillsandbox why %.8s\n", run_id);
+		bool option = strstr(out.data, "to allow: --") != NULL;
+		buf_addf(&out, "  details: skillsandbox why %.8s%s\n", run_id,
+		         option ? "; options go directly after 'skillsandbox run'" : "");
 		put_remember(&out, o, &v, file.fd, run_id);
 	}
 	(void)screen_text(STDERR_FILENO, &out);

@@ -2,9 +2,11 @@
  */
 #include "cli/run_hint.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "base/shell_quote.h"
@@ -14,6 +16,16 @@
 #include "policy/owner.h"
 #include "policy/path.h"
 #include "skill/skill.h"
+
+/* Writes the start of a command line with the options that were given. */
+static void put_run(struct buf *out, const char *what, const struct request *r)
+{
+	buf_addf(out, "%s: skillsandbox run", what);
+	for (size_t i = 0; i < r->operands.n_before; i++) {
+		buf_addc(out, ' ');
+		shell_quote(out, r->operands.before[i]);
+	}
+}
 
 static void put_words(struct buf *out, char *const words[])
 {
@@ -29,7 +41,8 @@ static void hint_command(struct buf *out, const struct request *r)
 	auto_free char *file = owner_find_program(&r->owner, r->operands.v[0]);
 
 	if (file != NULL) {
-		buf_adds(out, "for a bare command: skillsandbox run --");
+		put_run(out, "for a bare command", r);
+		buf_adds(out, " --");
 		put_words(out, r->operands.v);
 	}
 }
@@ -43,7 +56,8 @@ static void hint_script(struct buf *out, const struct request *r)
 	for (char *end; file != NULL && (end = strrchr(dir, '/')) != NULL && end > dir;) {
 		*end = '\0';
 		if (skill_is_one(dir)) {
-			buf_adds(out, "for this script of a skill: skillsandbox run ");
+			put_run(out, "for this script of a skill", r);
+			buf_addc(out, ' ');
 			shell_quote(out, dir);
 			buf_addc(out, ' ');
 			shell_quote(out, file + strlen(dir) + 1);
@@ -53,19 +67,38 @@ static void hint_script(struct buf *out, const struct request *r)
 	}
 }
 
-/* "run -- PROGRAM": the sandbox does not have the program. */
+/* Returns whether the file is a script whose interpreter does not exist. Then `first` becomes the
+ * script's first word: "#!" and the path of the interpreter. */
+static bool lacks_interpreter(const char *file, char *first, size_t size)
+{
+	auto_fd fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, first, size - 1) : 0;
+
+	first[n > 0 ? n : 0] = '\0';
+	first[strcspn(first, " \t\n")] = '\0';
+	return strncmp(first, "#!/", 3) == 0 && access(first + 2, F_OK) != 0;
+}
+
+/* "run -- PROGRAM": the sandbox does not have the program, or not its interpreter. */
 static void hint_program(struct buf *out, const struct request *r)
 {
-	auto_free char *file = owner_find_program(&r->owner, r->operands.v[0]);
+	const char *word = r->operands.v[0];
+	bool named = strchr(word, '/') != NULL;
+	auto_free char *file = named ? realpath(word, NULL) : owner_find_program(&r->owner, word);
 	auto_free char *dir = file != NULL ? path_parent(file) : NULL;
+	char first[256];
 
-	if (dir != NULL) {
-		buf_adds(out, "it is in ");
-		shell_quote(out, dir);
-		buf_adds(out, ", which the sandbox does not show; to show it: --read ");
-		shell_quote(out, dir);
-	} else if (strchr(r->operands.v[0], '/') == NULL) {
-		buf_adds(out, "no directory of your PATH has a program of this name");
+	if (file == NULL) {
+		buf_adds(out, named ? "there is no such file outside the sandbox either"
+		                    : "no directory of your PATH has a program of this name");
+	} else if (lacks_interpreter(file, first, sizeof(first))) {
+		buf_addf(out, "its first line names '%s', which does not exist", first + 2);
+	} else if (dir != NULL) {
+		put_run(out, "the sandbox does not show it; to show it", r);
+		buf_adds(out, " --read ");
+		shell_quote(out, named ? file : dir);
+		buf_adds(out, " --");
+		put_words(out, r->operands.v);
 	}
 }
 

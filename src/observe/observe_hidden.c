@@ -180,7 +180,7 @@ static char *path_of_word(const struct ssb_plan *plan, const char *word, bool wh
 		joined = path_join(plan->home, word + 2);
 	} else if (word[0] == '/') {
 		joined = strdup(word);
-	} else if (whole && plan->elsewhere && word[0] != '\0' && word[0] != '-') {
+	} else if (whole && word[0] != '\0' && word[0] != '-') {
 		auto_free char *cwd = getcwd(NULL, 0);
 		joined = cwd != NULL ? path_join(cwd, word) : NULL;
 	}

@@ -109,5 +109,6 @@ int ssb_denials_complete(const struct ssb_denials *d)
 	const struct overview *v = &d->view;
 
 	return v->broken == NULL && v->facts.state == RUN_ENDED && v->dropped == 0 &&
-	       v->left_out[GROUP_DENIED] == 0 && v->left_out[GROUP_REFUSED] == 0 && !v->unobserved;
+	       v->left_out[GROUP_DENIED] == 0 && v->left_out[GROUP_REFUSED] == 0 &&
+	       v->left_out[GROUP_FAILED] == 0 && !v->unobserved;
 }

@@ -152,20 +152,21 @@ bool overview_is_settings(const char *home, const char *path)
 	return found;
 }
 
-static enum denial_kind judge_denial(const struct overview *v, const struct line *l,
-                                     enum render_group group)
+enum denial_kind overview_judge(const struct line *l, const char *home)
 {
+	enum render_group group = render_group(l);
 	enum reason reason = line_get_reason(l);
 	const char *path = line_text(l, "path");
 	bool hidden = reason == REASON_NOT_GRANTED && path != NULL;
 	bool matters = reason == REASON_PROTECTED || reason == REASON_HOST_LOOPBACK ||
-	               reason_is_misfortune(reason) ||
-	               (hidden && !overview_is_settings(v->home, path));
+	               reason == REASON_GRANTED_ALONE ||
+	               (hidden && !overview_is_settings(home, path));
 
 	if (group == GROUP_LIMITS) {
 		return limit_text_known(l) ? DENIAL_LIMIT : DENIAL_NOT;
 	}
 	return group == GROUP_DENIED    ? DENIAL_VIOLATION
+	       : group == GROUP_FAILED  ? DENIAL_PLAIN
 	       : group != GROUP_REFUSED ? DENIAL_NOT
 	       : matters                ? DENIAL_PLAIN
 	                                : DENIAL_EVERYDAY;
@@ -268,7 +269,7 @@ static struct overview_item *find_or_add_item(struct overview *v, const struct l
 		                     .at = v->n_items,
 		                     .hash = hash,
 		                     .text = strdup(text.data) };
-	i->denial = judge_denial(v, l, group);
+	i->denial = overview_judge(l, v->home);
 	i->routine = render_is_routine(l);
 	if (i->text == NULL || (i->denial != DENIAL_NOT && !fill_denied(i, l, v->bare))) {
 		item_done(i);

@@ -115,6 +115,8 @@ void overview_done(struct overview *v);
  * machine, facts about it, and names in the home that begin with a dot. `home` is the skill's home;
  * "" if it is unknown. */
 bool overview_is_settings(const char *home, const char *path);
+/* Returns how reports treat a line. `home` is as in overview_is_settings(). */
+enum denial_kind overview_judge(const struct line *l, const char *home);
 /* Returns whether a summary names the item as denied. What is left out is everyday. */
 static inline bool overview_is_told(const struct overview_item *i)
 {

@@ -45,7 +45,22 @@ static enum remedy_grant grant_of(const char *given)
  * path", everything after the flag is one word. */
 static enum remedy_grant put_given(struct buf *out, const struct json_node *given)
 {
+	static const char both[] = "both ", and[] = " and --";
+	static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                            "0123456789.:-/[]' ";
 	enum remedy_grant grants = grant_of(given->str);
+	const char *second = given->len > sizeof(both) ? strstr(given->str, and) : NULL;
+	/* "both --net HOST and --allow-private ADDRESS": no value in it needs quotes. Anything else
+	 * is not ours, and must not look like something to copy. */
+	if (second != NULL && strncmp(given->str, both, sizeof(both) - 1) == 0 &&
+	    strspn(given->str, PLAIN) == given->len) {
+		const char *first = given->str + sizeof(both) - 1;
+		visible_bytes(out, first, (size_t)(second - first), false);
+		buf_addc(out, ' ');
+		second += sizeof(" and ") - 1;
+		visible_bytes(out, second, given->len - (size_t)(second - given->str), false);
+		return grants;
+	}
 	const char *space = memchr(given->str, ' ', given->len);
 
 	if (strncmp(given->str, "--", 2) != 0 || space == NULL) {
@@ -104,7 +119,10 @@ enum remedy_grant remedy_text(struct buf *out, const struct line *l, bool bare)
 	enum reason_remedy kind = reason_remedy(reason);
 
 	if (json_is(given, JSON_STRING) && given->len > 0) {
-		return put_given(out, given);
+		enum remedy_grant grants = put_given(out, given);
+		bool dir = reason == REASON_GRANTED_ALONE && grants == REMEDY_GRANTS_WRITE;
+		buf_adds(out, dir ? ", in place of the grant of the file" : "");
+		return grants;
 	}
 	if (limit_text_known(l)) {
 		limit_text_remedy(out, l, bare);
@@ -161,6 +179,10 @@ char *remedy_value(const struct line *l, enum ssb_option *ret_option)
 	enum reason_remedy kind = reason_remedy(line_get_reason(l));
 	char *value = NULL;
 
+	if (line_get_reason(l) == REASON_GRANTED_ALONE) {
+		return NULL; /* the directory would be granted beside the file, which changes
+		                nothing */
+	}
 	if (given != NULL && given[0] != '\0') {
 		return value_given(l, given, ret_option);
 	}

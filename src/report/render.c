@@ -66,6 +66,9 @@ enum render_group render_group(const struct line *l)
 	if (render_is_violation(l)) {
 		return GROUP_DENIED;
 	}
+	if (group == GROUP_DENIED && reason_is_misfortune(line_get_reason(l))) {
+		return GROUP_FAILED;
+	}
 	/* A line with the reason "protected" belongs here even if its status is not "denied":
 	 * the program was started, but will fail because a file name is protected. */
 	if (line_get_status(l) == STATUS_DENIED || line_get_reason(l) == REASON_PROTECTED ||
@@ -75,7 +78,7 @@ enum render_group render_group(const struct line *l)
 	if (line_get_status(l) == STATUS_ABSENT && group != GROUP_NONE) {
 		return GROUP_ABSENT;
 	}
-	return group;
+	return group == GROUP_WRITTEN && line_get_rule(l) == RULE_PRIVATE ? GROUP_PRIVATE : group;
 }
 
 static bool is_system(const struct line *l)
@@ -394,6 +397,8 @@ enum render_mark render_mark(const struct line *l)
 	case GROUP_DENIED:
 	case GROUP_REFUSED:
 		return MARK_DENIED;
+	case GROUP_FAILED:
+		return MARK_WARN;
 	case GROUP_ABSENT:
 		return MARK_NONE;
 	default:

@@ -20,6 +20,7 @@ enum render_group {
 	GROUP_DENIED,
 	GROUP_NETWORK,
 	GROUP_WRITTEN,
+	GROUP_PRIVATE, /* written to a place that ends with the run */
 	GROUP_READ,
 	GROUP_ABSENT,
 	GROUP_PROGRAMS,
@@ -27,6 +28,7 @@ enum render_group {
 	GROUP_OUTPUT,
 	GROUP_LIMITS,
 	GROUP_REFUSED, /* denied, but not a violation */
+	GROUP_FAILED,  /* the plan allows it, and it failed */
 	GROUP_COUNT,
 	GROUP_NONE = GROUP_COUNT, /* about the run itself, not about an attempt of the skill */
 };
