@@ -319,7 +319,7 @@ def test_revoking_after_a_symlink_to_nothing_replaced_the_skill(ssb, asks):
     ssb.ssb("approvals", "--revoke", asks).ok()
     assert rows(ssb) == []
     r = ssb.ssb("approvals", "--revoke", asks)
-    assert r.code == 2 and "not found" in r.errors, repr(r)
+    assert r.code == 125 and "not found" in r.errors, repr(r)
 
 
 def test_a_directory_that_is_a_symlink(ssb, asks):

@@ -11,6 +11,7 @@ import pytest
 
 import serve_world
 from mcp_client import structured
+from terminal import Terminal
 
 REPORT = """
 import csv, sys
@@ -45,11 +46,11 @@ def test_a_file_of_the_project(ssb, spelling):
     args = (skill, "scripts/report.py", file)
     r = ssb.ssb("run", *args, cwd=project)
     assert r.code == 1 and "people.csv" in r.errors and "not_granted" not in r.text, r
-    if spelling == "absolute":
-        assert not ssb.last_trace()["policy_violations"]
-        why = ssb.ssb("why", "last").ok().text
-        assert why.startswith(f"1. read {file}\n") and "(not_granted)" in why, why
-        assert "read ~/work/data/people.csv" in ssb.ssb("check", skill, "--against", "last").text
+    assert not ssb.last_trace()["policy_violations"]
+    why = ssb.ssb("why", "last").ok().text
+    word = "read" if spelling == "absolute" else "look for"
+    assert why.startswith(f"1. {word} {project}/data/people.csv\n") and "(not_granted)" in why, why
+    assert "read ~/work/data/people.csv" in ssb.ssb("check", skill, "--against", "last").text
     assert ssb.ssb("run", *flags_of(r.errors), *args, cwd=project).ok().text == "2\n"
 
 
@@ -141,7 +142,10 @@ def test_a_service_of_this_machine(ssb):
         assert r.code == 1 and "ConnectionRefusedError" in r.errors, r
         assert f"connect to 127.0.0.1 port {port} (tcp) [host_loopback]" in r.errors, r
         flags = ["--net", f"127.0.0.1:{port}", "--allow-private", "127.0.0.1"]
-        assert f"to allow: both {flags[0]} {flags[1]} and {flags[2]} {flags[3]}" in r.errors, r
+        assert f"to allow: {' '.join(flags)}\n" in r.errors, r
+        alone = ssb.run(*flags[:2], "--", "true").ok()
+        assert f"is this machine itself, so --net alone has no effect" in alone.errors, alone
+        assert "itself" not in ssb.run(*flags, "--", "true").ok().errors
         assert not ssb.last_trace()["policy_violations"]
         ssb.run(*flags, *argv).ok()  # the control
     # Nobody listens there any more: an ordinary refusal of the kernel, and no word of ours.
@@ -169,7 +173,7 @@ def test_working_directory(ssb):
     assert elsewhere.text.strip() == str(ssb.home) and elsewhere.errors == ""
     failed = ssb.run("--", "cat", "data/people.csv", cwd=project)
     assert failed.code == 1 and "the current directory is not in the sandbox" in failed.errors
-    assert flags_of(failed.errors) == ["--read", "data/people.csv"]
+    assert flags_of(failed.errors) == ["--read", str(file)]
     assert ssb.run(*flags_of(failed.errors), "--", "cat", "data/people.csv", cwd=project).ok()
     # The root contains every grant, but a service that was started in / does not mean it.
     assert ssb.run("-r", file, "--", "pwd", cwd="/").ok().text.strip() == str(ssb.home)
@@ -256,3 +260,138 @@ def test_terminal_and_interpreter(ssb):
     prefix = ["--", "python3", "-c", "import sys; print(sys.prefix)"]
     assert ssb.run(*prefix, env=env).ok().text == f"{venv}\n"
     assert ssb.run("--toolchain", "off", *prefix, env=env).ok().text == "/usr\n"  # the control
+
+
+def test_a_command_that_is_meant_keeps_its_options(ssb):
+    """The hint is a whole command line: with it, the same program runs with the same options."""
+    _, project = csv_skill(ssb)
+    script = ssb.write(project / "run.sh", "#!/bin/sh\necho $GREETING\n", 0o755)
+    broken = ssb.write(project / "broken.sh", "#!/opt/no-such/sh\n", 0o755)
+    r = ssb.ssb("run", "--env", "GREETING=hi you", "sh", "-c", "echo $GREETING", cwd=project)
+    line = re.search(r"help: for a bare command: (.*)", r.errors)[1]
+    assert ssb.ssb(*shlex.split(line)[1:], cwd=project).ok().text == "hi you\n"
+    r = ssb.run("--env", "GREETING=hi", "--", "./run.sh", cwd=project)
+    line = re.search(r"help: .*to show it: (.*)", r.errors)[1]
+    assert r.code == 127 and str(script) in line, r
+    assert ssb.ssb(*shlex.split(line)[1:], cwd=project).ok().text == "hi\n"
+    r = ssb.run("--", "./nosuch.sh", cwd=project)
+    assert r.code == 127 and "no such file outside the sandbox either" in r.errors and "DIR" not in r.errors
+    r = ssb.run("-r", broken, "--", "./broken.sh", cwd=project)
+    assert "its first line names '/opt/no-such/sh', which does not exist" in r.errors, r
+
+
+def test_a_failed_open_is_no_change(ssb):
+    """An open that fails because its directory is missing is not recorded as a file that was made."""
+    _, project = csv_skill(ssb)
+
+    out = ssb.mkdir("home/out")
+
+    def told(command):
+        r = ssb.run("-w", out, "--", "sh", "-c", command)
+        assert r.code != 0, r
+        found = [e["data"] for e in ssb.last_trace()["events"]
+                 if e.get("data", {}).get("op") in ("open", "mkdir") and "new" in e["data"]["path"]]
+        return found, ssb.ssb("audit", "show", "last").ok().text
+    (hidden,), shown = told(f"echo > {project}/new")
+    assert (hidden["status"], hidden["error"], hidden["reason"]) == ("denied", "ENOENT", "not_granted")
+    assert hidden["remedy"] == f"--write {project}" and "files written" not in shown
+    for command in (f"echo > {project}/none/new", f"echo > {out}/none/new", f"mkdir {out}/none/new"):
+        (gone,), shown = told(command)
+        assert gone["status"] == "absent" and "reason" not in gone and "files written" not in shown, gone
+    # The controls: an existing directory, and a secret, whose class a failed attempt keeps.
+    ssb.run("-w", project, "--", "sh", "-c", f"echo > {project}/new").ok()
+    assert f"create {project}/new" in ssb.ssb("audit", "show", "last").ok().text.split("files written")[1]
+    ssb.mkdir("home/.ssh")
+    ssb.run("--", "sh", "-c", "echo > ~/.ssh/authorized_keys")
+    assert "persistence" in ssb.ssb("audit", "show", "last").ok().text
+
+
+def test_a_file_in_the_private_home_is_gone(ssb):
+    """One line says so, with an option that keeps the file; audit show does not list it as yours."""
+    _, project = csv_skill(ssb)
+    gone = "to the private home of this run, which is gone"
+    r = ssb.run("--", "sh", "-c", "echo x > ~/report.csv; echo y > ~/.cache-file").ok()
+    assert r.errors.count("\n") == 1 and f"~/report.csv was written {gone}" in r.errors, r
+    shown = ssb.ssb("audit", "show", "last").ok().text
+    assert "files written" not in shown and "written to private places, which ended with the run" in shown
+    r = ssb.run("--", "sh", "-c", "echo x > out.csv; echo y > b; mv b c", cwd=project).ok()
+    assert f"~/out.csv and 1 other file were written {gone}; to keep them: --project" in r.errors, r
+    ssb.run("--project", "--", "sh", "-c", "echo x > out.csv", cwd=project).ok()
+    assert (project / "out.csv").read_text() == "x\n"
+    for nothing in ("echo x > /tmp/x", "echo x > ~/x; rm ~/x", "echo x > ~/.x", "mkdir ~/x"):
+        assert ssb.run("--", "sh", "-c", nothing).ok().errors == "", nothing
+    assert ssb.run("-q", "--", "sh", "-c", "echo x > ~/report.csv").ok().errors == ""
+
+
+def test_arguments_that_name_hidden_files(ssb):
+    """A program that only calls stat() leaves no line. After a failure the names in its arguments do,
+    in why, too; each file that exists outside once, and no others."""
+    _, project = csv_skill(ssb)
+    ssb.mkdir("home/.ssh")
+    spaced = ssb.write(project / "a b", "x")
+    other = project / "data/people.csv"
+    for argv, missed in ((["ls", spaced, other, project / "none", "/etc", "/usr", ssb.home], [spaced, other]),
+                         (["sh", "-c", f"ls '{other}' ~/work/data >&2; false"], [other, project / "data"]),
+                         (["ls", f"--ignore={other}", "/none"], [other]),
+                         (["ls", ssb.home / ".ssh"], [])):
+        r = ssb.run("--", *argv)
+        assert r.code != 0, r
+        denied = json.loads(ssb.ssb("why", "--json", "last").ok().out)
+        assert {d["what"] for d in denied if d["reason"] == "not_granted"} == \
+            {f"look for {m}" for m in missed}, (argv, denied)
+        assert all(f"look for {m} [not_granted]" in r.errors for m in missed), r
+    ssb.run("-r", project, "--", "ls", spaced, other).ok()  # the control
+    assert "look for" not in ssb.run("--", "sh", "-c", f"test -n {other}").ok().errors
+
+
+LOOK_UP = """import socket, sys
+for name in sys.argv[1:]:
+    try: socket.getaddrinfo(name, 443)
+    except OSError: print('tried', name, flush=True)
+input()
+raise SystemExit(3)
+"""
+
+
+def test_the_first_denials_are_said_at_once(ssb):
+    """At a terminal, a person need not wait for the end of the run; each host is said once, and at
+    most five lines."""
+    names = [f"r{i}.example.org" for i in range(7)]
+    t = Terminal(ssb, "run", "--", "/usr/bin/python3", "-c", LOOK_UP, *names[:1], *names)
+    said = "skillsandbox: r%d.example.org is not granted; to allow: --net r%d.example.org"
+    for i in range(5):
+        t.wait_for(said % (i, i))  # the program still waits for its input
+    assert t.type("").end() == 3
+    live, summary = t.text.split("denied:")
+    assert live.count("is not granted") == 5 and live.count("r0.example.org is not granted") == 1, live
+    assert "look up r0.example.org [not_declared]" in summary
+    # The controls: not in a pipe, not with --quiet, and not for a granted host.
+    argv = ["--", "/usr/bin/python3", "-c", LOOK_UP, names[0]]
+    assert "is not granted" not in ssb.run(*argv, stdin=b"\n").errors
+    for flags in (["-q"], ["--net", names[0]]):
+        t = Terminal(ssb, "run", *flags, *argv)
+        t.type("")
+        assert t.end() == 3 and "is not granted" not in t.text, t.text
+
+
+def test_a_full_screen_is_not_disturbed(ssb):
+    """While the skill has its terminal in raw mode, nothing is written between its output."""
+    file = ssb.write(ssb.home / "notes.txt", "x")
+    line = "stty raw; cat ~/notes.txt; echo begin; sleep 0.5; echo finish; stty sane; echo sane; read x; exit 3"
+    t = Terminal(ssb, "run", "--", "sh", "-c", line)
+    t.wait_for("sane")
+    t.wait_for(f"{file} is not granted; to allow: --read")
+    t.type("")
+    assert t.end() == 3
+    between = t.text[t.text.index("begin"):t.text.index("sane")]
+    assert "not granted" not in between and "finish" in between, t.text
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "missing.txt"])
+def test_a_hidden_file_hides_no_violation(ssb, name):
+    """A rename from a hidden file is not granted; the attempt on its target is a violation all the
+    same, as it is from a file that exists nowhere (the control)."""
+    ssb.write(ssb.home / "notes.txt", "x")
+    ssb.run("--", "python3", "-c", f"import os\nos.rename('{ssb.home}/{name}', '/proc/1/environ')")
+    found, = ssb.last_trace()["policy_violations"]
+    assert found["data"]["reason"] == "other_process", found

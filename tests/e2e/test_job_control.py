@@ -158,7 +158,8 @@ def test_programs_that_handle_ctrl_z(ssb, shell):
     ssb.write(ssb.work / text, "".join(f"line {i}\n" for i in range(200)))
     for program, ready, leave in (("less", "line 22", "q"), ("vim -u NONE", "line 22", ":q!\r")):
         s.type(f"$SSB run -r . -- {program} {text}").wait_for(ready)
-        wait_until(lambda: state_of(ssb, text)[1:] == ["S"])  # the second is the program, which reads
+        # The first is the caller; all others sleep: the program, which reads, and the one that tells denials.
+        wait_until(lambda: set(state_of(ssb, text)[1:]) == {"S"})
         s.type(CTRL_Z).stopped()
         resume(s).wait_for(ready)  # it draws its screen again
         s.type(leave.encode()).wait_for(s.PROMPT)
