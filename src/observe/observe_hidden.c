@@ -172,8 +172,9 @@ void observer_lost(struct observer *o, struct string_list *ret, bool *ret_relati
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 /* Returns the owner's file that the word names, as a new absolute path, or NULL. */
-static char *path_of_word(const struct ssb_plan *plan, const char *word, bool whole)
+static char *path_of_word(const struct observer *o, const char *word, bool whole)
 {
+	const struct ssb_plan *plan = o->setup.plan;
 	auto_free char *joined = NULL;
 
 	if (strncmp(word, "~/", 2) == 0) {
@@ -182,7 +183,9 @@ static char *path_of_word(const struct ssb_plan *plan, const char *word, bool wh
 		joined = strdup(word);
 	} else if (whole && word[0] != '\0' && word[0] != '-') {
 		auto_free char *cwd = getcwd(NULL, 0);
-		joined = cwd != NULL ? path_join(cwd, word) : NULL;
+		auto_free char *inside = path_join(plan->workdir, word);
+		bool there = inside == NULL || observe_is_there(o, inside);
+		joined = cwd != NULL && !there ? path_join(cwd, word) : NULL;
 	}
 	return joined != NULL && strlen(joined) < PATH_MAX ? path_words(joined) : NULL;
 }
@@ -205,7 +208,7 @@ static bool is_missed(const struct observer *o, const char *path)
 
 static bool take_word(struct observer *o, const char *word, bool whole)
 {
-	auto_free char *path = path_of_word(o->setup.plan, word, whole);
+	auto_free char *path = path_of_word(o, word, whole);
 
 	if (path == NULL || path[1] == '\0' || !is_missed(o, path)) {
 		return false;

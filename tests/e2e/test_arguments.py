@@ -230,13 +230,13 @@ def test_the_hint_without_a_terminal(ssb, files):
     relative name in a skill that runs in /skill."""
     d = ssb.skill("import sys\nprint(open(sys.argv[1]).read())", files={"data/own.csv": "own"})
     r = ssb.run(d, "data/people.csv", cwd=files)
-    assert r.code == 1 and "may not read data/people.csv, so" in r.errors, r
-    flags = shlex.split(r.errors.split("to let it read the file: ")[1].splitlines()[0])
+    assert r.code == 1 and "data/people.csv [not_granted]" in r.errors, r
+    flags = shlex.split(r.errors.split("to allow: ")[1].splitlines()[0])
     assert ssb.run(*flags, d, "data/people.csv", cwd=files).ok().text == "ann\n"
     # A name that the skill itself has stays the skill's.
     ssb.write(files / "data/own.csv", "the caller's")
     assert ssb.run("--read", "data/own.csv", d, "data/own.csv", cwd=files).ok().text == "own\n"
-    assert "may not read" not in ssb.run(ssb.skill("exit(3)"), "3", "none.csv", cwd=files).errors
+    assert "not_granted" not in ssb.run(ssb.skill("exit(3)"), "3", "none.csv", cwd=files).errors
 
 
 def test_a_skill_without_a_manifest(ssb, files):
