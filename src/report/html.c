@@ -220,7 +220,8 @@ static void put_denials(struct buf *out, const struct overview *v, const char *t
 
 	for (size_t n = 0; n < v->n_items; n++) {
 		const struct overview_item *i = &v->items[n];
-		if (everyday ? i->denial != DENIAL_EVERYDAY : !overview_is_told(i)) {
+		if (i->group == GROUP_FAILED ||
+		    (everyday ? i->denial != DENIAL_EVERYDAY : !overview_is_told(i))) {
 			continue;
 		}
 		if (!open) {
@@ -288,7 +289,9 @@ static void put_groups(struct buf *out, const struct overview *v)
 	} GROUPS[] = {
 		{ GROUP_LIMITS, "Limits that were reached", ORDINARY },
 		{ GROUP_NETWORK, "Network", ORDINARY },
+		{ GROUP_FAILED, "Allowed, but failed", ORDINARY },
 		{ GROUP_WRITTEN, "Files changed", ORDINARY },
+		{ GROUP_PRIVATE, "Written to private places, which ended with the run", ORDINARY },
 		{ GROUP_PROGRAMS, "Programs", ORDINARY },
 		{ GROUP_READ, "Files read, by directory", ORDINARY },
 		{ GROUP_ABSENT, "Looked for and not found, by directory", ORDINARY },

@@ -12,6 +12,7 @@
 #include "base/visible.h"
 #include "cli/line.c"
 #include "cli/say.c"
+#include "cli/screen.c"
 #include "os/file.h"
 #include "report/remedy.h"
 #include "report/overview.h"
@@ -76,7 +77,7 @@ static void check_json(const char *text, size_t len, int rounds)
 
 static void check_lines(int fd)
 {
-	static const struct render_style style = { -1, true, "" };
+	static const struct render_style style = { -1, true, true, "" };
 	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
 	const char *text = NULL;

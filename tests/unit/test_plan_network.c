@@ -364,7 +364,7 @@ static void test_explained(void **state)
 	}
 	assert_non_null(strstr(text, "network   tls a.example:443  (skillsandbox.yaml:3:"));
 	assert_non_null(strstr(text, "at most 7 connections, 100 new connections a second, "
-	                             "1073741824 bytes out, 9 bytes in\n"));
+	                             "1 GiB out, 9 bytes in\n"));
 	assert_non_null(strstr(text, "may have addresses in 10.0.0.0/8"));
 	ssb_plan_free(p);
 
