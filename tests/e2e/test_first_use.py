@@ -294,13 +294,13 @@ def test_a_failed_open_is_no_change(ssb):
         return found, ssb.ssb("audit", "show", "last").ok().text
     (hidden,), shown = told(f"echo > {project}/new")
     assert (hidden["status"], hidden["error"], hidden["reason"]) == ("denied", "ENOENT", "not_granted")
-    assert hidden["remedy"] == f"--write {project}" and "files written" not in shown
+    assert hidden["remedy"] == f"--write {project}" and "files changed" not in shown
     for command in (f"echo > {project}/none/new", f"echo > {out}/none/new", f"mkdir {out}/none/new"):
         (gone,), shown = told(command)
-        assert gone["status"] == "absent" and "reason" not in gone and "files written" not in shown, gone
+        assert gone["status"] == "absent" and "reason" not in gone and "files changed" not in shown, gone
     # The controls: an existing directory, and a secret, whose class a failed attempt keeps.
     ssb.run("-w", project, "--", "sh", "-c", f"echo > {project}/new").ok()
-    assert f"create {project}/new" in ssb.ssb("audit", "show", "last").ok().text.split("files written")[1]
+    assert f"create {project}/new" in ssb.ssb("audit", "show", "last").ok().text.split("files changed")[1]
     ssb.mkdir("home/.ssh")
     ssb.run("--", "sh", "-c", "echo > ~/.ssh/authorized_keys")
     assert "persistence" in ssb.ssb("audit", "show", "last").ok().text
@@ -313,7 +313,7 @@ def test_a_file_in_the_private_home_is_gone(ssb):
     r = ssb.run("--", "sh", "-c", "echo x > ~/report.csv; echo y > ~/.cache-file").ok()
     assert r.errors.count("\n") == 1 and f"~/report.csv was written {gone}" in r.errors, r
     shown = ssb.ssb("audit", "show", "last").ok().text
-    assert "files written" not in shown and "written to private places, which ended with the run" in shown
+    assert "files changed" not in shown and "written to private places, which ended with the run" in shown
     r = ssb.run("--", "sh", "-c", "echo x > out.csv; echo y > b; mv b c", cwd=project).ok()
     assert f"~/out.csv and 1 other file were written {gone}; to keep them: --project" in r.errors, r
     ssb.run("--project", "--", "sh", "-c", "echo x > out.csv", cwd=project).ok()
