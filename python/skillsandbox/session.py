@@ -30,7 +30,7 @@ def _dollars(cost: Any) -> str:
     """Formats a cost in dollars with six decimals, as skillsandbox expects it. The cost is rounded
     up, so that no cost becomes 0. Of a float, only twelve digits count: the others are inexact."""
     exact = Decimal(cost) if isinstance(cost, (int, Decimal)) else Decimal(f"{cost:.12g}")
-    if not exact.is_finite() or exact.adjusted() > MAX_PLACES:
+    if not exact.is_finite() or exact.adjusted() >= MAX_PLACES:
         return str(exact)   # skillsandbox reports the error
     return format(exact.quantize(Decimal("0.000001"), ROUND_UP, EXACT), "f")
 
