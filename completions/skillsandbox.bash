@@ -122,7 +122,7 @@ _skillsandbox()
 		init) words='--output --sidecar --help' ;;
 		shrink) words='--json --help' ;;
 		check) words='--against --json --help' ;;
-		learn) words='--read --net --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
+		learn) words='--read --net --allow-private --env --memory --timeout --cpu-shares --max-output --max-processes --max-files --max-disk --toolchain --best-effort --policy --connect --interactive --sidecar --write --output --verbose --help' ;;
 		approve) words='--yes --once --expires --without --revoke --policy --help' ;;
 		allow) words='--net --read --write --env --reason --last --list --revoke --yes --without --policy --json --help' ;;
 		diff) words='--policy --all --json --help' ;;

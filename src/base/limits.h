@@ -137,9 +137,13 @@
 
 /* Learning */
 #define MAX_LEARN_ROUNDS  8
+#define MAX_LEARN_TRIALS  4           /* rounds more, each without one variable */
 #define MAX_LEARN_SECONDS 600         /* no further round begins after this */
 #define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes read from a round's output */
 #define MAX_DECOYS        64
+#define MAX_HINT_DECOYS   32  /* for paths that only the skill's files mention */
+#define MAX_DECOY_ENTRIES 256 /* names of a directory that its decoy looks at */
+#define MAX_DECOY_SAMPLES 8   /* files in the decoy of a directory */
 
 /* The linter, which reports a skill that exceeds these limits */
 #define MAX_LINT_FILES     4096

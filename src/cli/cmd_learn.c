@@ -1,6 +1,6 @@
 /* cmd_learn.c - runs a skill with decoys, and writes the manifest that it needs.
  *
- * Messages are printed only when the skill has ended, and then the skill's output follows.
+ * While the skill runs, only the progress is printed. The skill's output follows when it has ended.
  * Each line of the output has a bar before it, and its characters are made visible, so that it
  * cannot look like a question of this program. Keys that were pressed while the skill ran do
  * not answer a question. */
@@ -16,6 +16,7 @@
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/proposal.h"
+#include "cli/run_watch.h"
 #include "cli/say.h"
 #include "cli/screen.h"
 #include "learn/learn.h"
@@ -31,6 +32,9 @@ struct talk {
 	size_t output_len;
 	bool output_cut;
 	bool canary; /* the content of a decoy was in the output of a round */
+	bool connect;
+	uint64_t seconds; /* the time limit of a round */
+	struct run_watcher watcher;
 };
 
 /* ---- the skill's output ----------------------------------------------------- */
@@ -85,24 +89,68 @@ static void add_need(struct buf *out, const struct need *n)
  * contains them. */
 static bool is_told(const struct need *n)
 {
-	return (!n->hint || n->kind == NEED_ENV) && (n->kind != NEED_PROGRAM || n->danger != NULL);
+	return n->kind != NEED_PROGRAM || n->danger != NULL;
 }
 
-enum group { NEEDED, IN_VAIN, DANGEROUS };
+enum group { NEEDED, IN_VAIN, DANGEROUS, UNUSED };
 
 static enum group find_group(const struct need *n)
 {
-	return n->danger != NULL                    ? DANGEROUS
+	return n->hint && n->kind != NEED_ENV       ? UNUSED
+	       : n->danger != NULL                  ? DANGEROUS
 	       : n->kind == NEED_READ && n->missing ? IN_VAIN
 	                                            : NEEDED;
+}
+
+static void begin_round(void *talk, const struct learn_begin *b)
+{
+	struct talk *t = talk;
+	auto_buf out = BUF(SAY_MAX);
+
+	t->seconds = b->seconds;
+	buf_addf(&out, "starting round %u", b->number);
+	if (b->left_out > 0) {
+		buf_addf(&out, " without values for %zu variable%s", b->left_out,
+		         b->left_out == 1 ? "" : "s");
+	}
+	if (b->made_up > 0) {
+		buf_addf(&out, "%s with made-up values for %zu variable%s",
+		         b->left_out > 0 ? " and" : "", b->made_up, b->made_up == 1 ? "" : "s");
+	}
+	if (b->seconds > 0) {
+		buf_addf(&out, " (time limit: -t %llus)", (unsigned long long)b->seconds);
+	}
+	say_notef("%s", out.data != NULL ? out.data : "");
+}
+
+/* Says how a round ended: "round 1: exit status 0, 0.3 s, ". */
+static void add_end(struct buf *out, const struct talk *t, const struct learn_round *r)
+{
+	bool waited = false;
+
+	if (r->result->end != SSB_END_TIMEOUT) {
+		buf_addf(out, "round %u: exit status %d, %.1f s, ", r->number,
+		         r->result->exit_status, (double)r->result->duration_us / 1e6);
+		return;
+	}
+	buf_addf(out, "round %u: it reached the time limit of %llu s (-t sets another)", r->number,
+	         (unsigned long long)t->seconds);
+	for (size_t i = 0; i < r->needs->n; i++) {
+		waited |= r->needs->v[i].kind == NEED_NETWORK && !r->needs->v[i].hint;
+	}
+	buf_adds(out, waited && !t->connect
+	                      ? "; it may wait for an answer from its hosts: --connect lets it "
+	                        "reach them; "
+	                      : "; ");
 }
 
 static void tell_round(void *talk, const struct learn_round *r)
 {
 	struct talk *t = talk;
-	auto_buf out = BUF(SAY_MAX);
+	auto_buf out = BUF(SAY_MAX), end = BUF(SAY_MAX);
 	size_t count = 0;
 
+	run_watch_end(&t->watcher);
 	for (size_t i = 0; i < r->n_fresh; i++) {
 		const struct need *n = &r->needs->v[r->fresh[i]];
 		if (is_told(n) && ++count <= SHOWN_LINES) {
@@ -112,10 +160,15 @@ static void tell_round(void *talk, const struct learn_round *r)
 	if (count > SHOWN_LINES) {
 		buf_addf(&out, "  ... and %zu more\n", count - SHOWN_LINES);
 	}
-	say_notef("round %u: exit status %d, %.1f s, %s", r->number, r->result->exit_status,
-	          (double)r->result->duration_us / 1e6, count > 0 ? "it asked for" : "nothing new");
+	add_end(&end, t, r);
+	say_notef("%s%s", end.data != NULL ? end.data : "",
+	          count > 0        ? "it asked for"
+	          : r->number == 1 ? "it asked for no file and no host"
+	                           : "nothing new");
 	(void)screen_text(STDERR_FILENO, &out);
-	keep_output(t, r);
+	if (!r->in_vain) {
+		keep_output(t, r);
+	}
 	if (t->all) {
 		show_output(r->output, r->output_len, r->output_cut);
 	}
@@ -128,10 +181,13 @@ static enum learn_word ask_need(void *talk, const struct need *n, bool can_be_re
 	static const struct {
 		const char *word;
 		enum learn_word means;
-	} WORDS[] = { { "decoy", LEARN_DECOY },
-		      { "d", LEARN_DECOY },
-		      { "real", LEARN_REAL },
-		      { "r", LEARN_REAL } };
+	} WORDS[] = { { "decoy", LEARN_DECOY }, { "d", LEARN_DECOY }, { "real", LEARN_REAL },
+		      { "r", LEARN_REAL },      { "no", LEARN_NO },   { "n", LEARN_NO },
+		      { "", LEARN_NO } };
+	static const char HELP[] =
+	        "  decoy: the next round has something made up there; it goes into the manifest\n"
+	        "  real:  the next rounds have the real file to read, or reach the real host\n"
+	        "  no:    it gets nothing there; the manifest mentions it only in a comment\n";
 	char line[32] = "";
 	auto_buf out = BUF(SAY_MAX);
 
@@ -140,14 +196,16 @@ static enum learn_word ask_need(void *talk, const struct need *n, bool can_be_re
 	need_text(&out, n);
 	buf_adds(&out, can_be_real ? "? [d]ecoy, [r]eal (only while learning), [N]o: "
 	                           : "? [d]ecoy, [N]o: ");
-	if (out.failed || !ask_line(out.data, line, sizeof(line))) {
-		return LEARN_NO;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-		if (strcmp(line, WORDS[i].word) == 0) {
-			return WORDS[i].means == LEARN_REAL && !can_be_real ? LEARN_NO
-			                                                    : WORDS[i].means;
+	while (!out.failed && ask_line(out.data, line, sizeof(line))) {
+		for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+			if (strcmp(line, WORDS[i].word) == 0 &&
+			    (WORDS[i].means != LEARN_REAL || can_be_real)) {
+				return WORDS[i].means;
+			}
 		}
+		auto_buf help = BUF(SAY_MAX);
+		buf_adds(&help, HELP);
+		(void)say_out(STDERR_FILENO, &help);
 	}
 	return LEARN_NO;
 }
@@ -194,6 +252,26 @@ static void warn_of_both(const struct learned *l)
 	}
 }
 
+/* Warns if the last round failed, and names what could get the skill further. */
+static void warn_of_failure(const struct talk *t, const struct learned *l)
+{
+	auto_buf out = BUF(SAY_MAX);
+	bool hosts = false;
+
+	for (size_t i = 0; i < l->needs.n; i++) {
+		const struct need *n = &l->needs.v[i];
+		hosts |= n->kind == NEED_NETWORK && !n->hint;
+		if (n->kind == NEED_READ && !n->hint && find_group(n) == NEEDED && out.len == 0) {
+			buf_adds(&out, "; to show it a real file: --read ");
+			say_word(&out, n->value);
+		}
+	}
+	buf_adds(&out, hosts && !t->connect ? "; to let it reach its hosts: --connect" : "");
+	say_warningf("the last round ended with exit status %d, so the skill may need more than it "
+	             "showed%s",
+	             l->exit_status, out.data != NULL ? out.data : "");
+}
+
 /* Prints what the skill needs, and what will not be in the manifest. */
 static void say_summary(const struct talk *t, const struct learned *l)
 {
@@ -208,11 +286,12 @@ static void say_summary(const struct talk *t, const struct learned *l)
 		             "again to continue",
 		             l->rounds);
 	}
-	if (l->exit_status != 0) {
-		say_warningf(
-		        "the last round ended with exit status %d, so the skill may need more than "
-		        "it showed",
-		        l->exit_status);
+	if (l->timed_out) {
+		say_warningf("the last round was ended after %llu s, so the skill may need more "
+		             "than it showed",
+		             (unsigned long long)t->seconds);
+	} else if (l->exit_status != 0) {
+		warn_of_failure(t, l);
 	}
 	if (l->needs.cut) {
 		say_warningf("the skill asked for more things than can be recorded");
@@ -227,11 +306,15 @@ static void say_summary(const struct talk *t, const struct learned *l)
 	say_needs(l, DANGEROUS,
 	          "it asked for things that are dangerous, or that you declined; the manifest "
 	          "lists them only in a comment:");
+	say_needs(l, UNUSED,
+	          "its files mention things that it did not use now; the manifest lists them "
+	          "only in a comment:");
 	warn_of_both(l);
 }
 
 static void talk_done(struct talk *t)
 {
+	run_watch_end(&t->watcher);
 	free(t->output);
 	*t = (struct talk){ 0 };
 }
@@ -255,6 +338,13 @@ static int propose_needs(const struct request *r, const struct owner *owner, con
 	return proposal_put(r, owner, dir, &text, err);
 }
 
+static bool can_show_progress(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) == 1 && term != NULL && strcmp(term, "dumb") != 0;
+}
+
 static int learn_and_say(struct request *r, const struct owner *owner, const char *dir,
                          struct ssb_error *err)
 {
@@ -263,18 +353,24 @@ static int learn_and_say(struct request *r, const struct owner *owner, const cha
 	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
 	bool interactive = request_has(r, FLAG_INTERACTIVE);
 	char **args = r->operands.v + 1;
-	const struct learn_setup setup = {
+	struct learn_setup setup = {
 		.owner = owner,
 		.dir = dir,
 		.args = args[0] != NULL && strcmp(args[0], "--") == 0 ? args + 1 : args,
 		.options = r->options,
 		.diags = diags,
 		.connect = request_has(r, FLAG_CONNECT),
+		.begun = begin_round,
 		.told = tell_round,
 		.ask = interactive ? ask_need : NULL,
 		.arg = &talk,
 	};
 
+	if (can_show_progress()) {
+		setup.watch = (struct ssb_watch){ run_watch_start, &talk.watcher };
+	}
+	talk.connect = setup.connect;
+	talk.watcher.progress = true;
 	talk.all = interactive || request_has(r, FLAG_VERBOSE);
 	int failed = learn(&setup, &l, err);
 	if (diags != NULL) {

@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "cli/line.h"
+#include "cli/progress.h"
 #include "cli/say.h"
 #include "report/overview.h"
 #include "report/remedy.h"
@@ -225,7 +226,7 @@ static void live_process(atomic_bool *full_screen)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static void start_watching(void *arg, int record)
+void run_watch_start(void *arg, int record)
 {
 	struct run_watcher *w = arg;
 	pid_t pid = fork();
@@ -235,11 +236,16 @@ static void start_watching(void *arg, int record)
 			if (w->full_screen != NULL) {
 				live_process(w->full_screen);
 			}
+			if (w->progress) {
+				ignore_signals();
+				progress_follow(RECORD_FD);
+				_exit(0);
+			}
 			watch_process(w->routine);
 		}
 		_exit(1);
 	}
-	if (pid < 0 && w->full_screen == NULL) {
+	if (pid < 0 && w->full_screen == NULL && !w->progress) {
 		say_warningf("--watch: cannot create a process, so events are not shown; the "
 		             "record contains them");
 	}
@@ -260,7 +266,7 @@ void run_watch_begin(struct run_watcher *w, const struct request *r, struct run_
 	}
 	q->full_screen = w->full_screen;
 	if (all || w->full_screen != NULL) {
-		run_request_watch(q, (struct ssb_watch){ start_watching, w });
+		run_request_watch(q, (struct ssb_watch){ run_watch_start, w });
 	}
 }
 

@@ -7,6 +7,7 @@
 
 struct run_watcher {
 	pid_t pid;                /* pid of the process that prints; 0: none */
+	bool progress;            /* one line, with the seconds (progress.h) */
 	bool routine;             /* --watch also shows what is routine */
 	atomic_bool *full_screen; /* see struct run_request; NULL with --watch */
 };
@@ -14,6 +15,8 @@ struct run_watcher {
 /* Prepares the request so that a process prints: with --watch every event, else the first denials
  * if standard error is a terminal. */
 void run_watch_begin(struct run_watcher *w, const struct request *r, struct run_request *q);
+/* As an ssb_watch: starts the process for this record. */
+void run_watch_start(void *watcher, int record);
 /* Must be called when the run has ended. */
 void run_watch_end(struct run_watcher *w);
 /* Opens the record a second time. Returns an fd, or -1. */

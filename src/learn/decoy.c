@@ -1,11 +1,10 @@
-/* decoy.c - makes the tree of decoys and its canaries. */
+/* decoy.c - makes the tree of decoys. */
 #include "learn/decoy.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/own.h"
+#include "manifest/write.h"
 #include "os/file.h"
 #include "os/tree.h"
 #include "policy/danger.h"
@@ -26,6 +26,7 @@
 #include "policy/view.h"
 
 #define CANARY_HEAD "ssbcanary"
+#define SAMPLE      "decoy"
 
 static int fail_home(struct ssb_error *err, const char *what, const char *path)
 {
@@ -117,6 +118,15 @@ static int make_dirs(const char *path, bool whole)
 	return fd >= 0 ? 0 : -1;
 }
 
+/* Programs expect some form in these files. Other files are empty. */
+static const struct {
+	const char *end;
+	const char *text;
+} PLAIN[] = {
+	{ ".json", "{}\n" },      { ".md", "decoy\n" },     { ".txt", "decoy\n" },
+	{ ".csv", "a,b\n1,2\n" }, { ".xml", "<decoy/>\n" },
+};
+
 static int make_file(const char *path, const struct buf *text)
 {
 	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -125,6 +135,56 @@ static int make_file(const char *path, const struct buf *text)
 		return errno == EEXIST ? 0 : -1;
 	}
 	return text != NULL && text->len > 0 ? file_write_all(fd, text->data, text->len) : 0;
+}
+
+static int make_plain(const char *path)
+{
+	auto_buf text = BUF(64);
+
+	for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++) {
+		const char *end = strrchr(path_base(path), '.');
+		if (end != NULL && strcmp(end, PLAIN[i].end) == 0) {
+			buf_adds(&text, PLAIN[i].text);
+		}
+	}
+	return make_dirs(path, false) != 0 ? -1 : make_file(path, &text);
+}
+
+/* Returns the name of the file that stands for files with the ending of `name`, new; NULL: there is
+ * none. */
+static char *sample_name(const char *name)
+{
+	const char *end = strrchr(name, '.');
+	char *sample = NULL;
+
+	if (name[0] == '.' || (end != NULL && (strlen(end) > 8 || !manifest_can_say(end)))) {
+		return NULL;
+	}
+	return asprintf(&sample, SAMPLE "%s", end != NULL ? end : "") < 0 ? NULL : sample;
+}
+
+/* Makes the directory, with one file for each ending that files of the real directory have. Names
+ * of real files are not shown. */
+static int make_directory(const char *path, const char *real)
+{
+	auto_dir dir = opendir(real);
+	size_t looked = 0, made = 0;
+
+	if (make_dirs(path, true) != 0) {
+		return -1;
+	}
+	for (const struct dirent *e; dir != NULL && made < MAX_DECOY_SAMPLES &&
+	                             looked++ < MAX_DECOY_ENTRIES && (e = readdir(dir)) != NULL;) {
+		auto_free char *name = e->d_type == DT_REG ? sample_name(e->d_name) : NULL;
+		auto_free char *file = name != NULL ? path_join(path, name) : NULL;
+		if (file != NULL && access(file, F_OK) != 0) {
+			made++;
+			if (make_plain(file) != 0) {
+				return -1;
+			}
+		}
+	}
+	return 0;
 }
 
 /* Makes a decoy of a secret. Its name decides the kind of its content. */
@@ -207,12 +267,9 @@ static int make_one(const struct decoys *d, const struct owner *o, const char *t
 		return make_secrets(d, path, names);
 	}
 	if (st != NULL && S_ISDIR(st->st_mode)) {
-		return make_dirs(path, true);
+		return secret ? make_dirs(path, true) : make_directory(path, target);
 	}
-	if (secret) {
-		return make_secret(d, path);
-	}
-	return make_dirs(path, false) != 0 ? -1 : make_file(path, NULL);
+	return secret ? make_secret(d, path) : make_plain(path);
 }
 
 int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum access access,
@@ -246,179 +303,30 @@ int decoys_add(struct decoys *d, const struct owner *o, const char *asked, enum 
 	return 0;
 }
 
-/* ---- contents ------------------------------------------------------------- */
-
-/* "%" in `text` is replaced by the canary. The first row whose pattern matches the whole path or
- * name is used. Patterns are those of fnmatch(). */
-struct decoy_row {
-	const char *pattern;
-	const char *text;
-};
-
-static const struct decoy_row FILES[] = {
-	{ "*/.ssh/*.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI% decoy@localhost\n" },
-	{ "*/.ssh/config", "Host decoy\n  HostName decoy.invalid\n  User %\n" },
-	{ "*/.ssh/known_hosts", "decoy.invalid ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI%\n" },
-	{ "*/.ssh/authorized_keys", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI% decoy@localhost\n" },
-	{ "*/.ssh/*", "-----BEGIN OPENSSH PRIVATE KEY-----\n"
-	              "b3BlbnNzaC1rZXktdjEAAAAA%\n"
-	              "-----END OPENSSH PRIVATE KEY-----\n" },
-	{ "*/.aws/credentials", "[default]\naws_access_key_id = AKIADECOYDECOYDECOY0\n"
-	                        "aws_secret_access_key = %\n" },
-	{ "*/.aws/config", "[default]\nregion = us-east-1\n# %\n" },
-	{ "*/.netrc", "machine decoy.invalid login decoy password %\n" },
-	{ "*/.git-credentials", "https://decoy:%@decoy.invalid\n" },
-	{ "*/.npmrc", "//registry.npmjs.org/:_authToken=npm_%\n" },
-	{ "*/.pypirc", "[pypi]\nusername = __token__\npassword = pypi-%\n" },
-	{ "*/.pgpass", "decoy.invalid:5432:*:decoy:%\n" },
-	{ "*/.docker/config.json", "{\"auths\": {\"decoy.invalid\": {\"auth\": \"%\"}}}\n" },
-	{ "*/.kube/config", "apiVersion: v1\nkind: Config\nusers:\n- name: decoy\n  user:\n"
-	                    "    token: %\n" },
-	{ "*/gh/hosts.yml", "github.com:\n    user: decoy\n    oauth_token: gho_%\n" },
-	{ "*/.env*", "API_KEY=%\nDATABASE_URL=postgres://decoy:%@decoy.invalid:5432/decoy\n" },
-	{ "*.json", "{\"client_id\": \"decoy\", \"client_secret\": \"%\"}\n" },
-	{ "*_history", "export API_KEY=%\n" },
-	{ "*", "%\n" },
-};
-
-static const char *const SSH[] = { "id_rsa", "id_ed25519", "config", "known_hosts", NULL };
-static const char *const AWS[] = { "credentials", "config", NULL };
-static const char *const GH[] = { "hosts.yml", NULL };
-static const char *const CONFIG[] = { "config", NULL };
-static const char *const CONFIG_JSON[] = { "config.json", NULL };
-static const char *const GCLOUD[] = { "application_default_credentials.json", NULL };
-static const char *const NOTHING[] = { NULL };
-
-static const struct {
-	const char *pattern;
-	const char *const *names;
-} DIRECTORIES[] = {
-	{ "*/.ssh", SSH },
-	{ "*/.aws", AWS },
-	{ "*/.config/gh", GH },
-	{ "*/.kube", CONFIG },
-	{ "*/.docker", CONFIG_JSON },
-	{ "*/.config/gcloud", GCLOUD },
-	{ "*/.gnupg", NOTHING },
-	{ "*/.mozilla", NOTHING },
-	{ "*/.mozilla/firefox", NOTHING },
-	{ "*/.config/google-chrome", NOTHING },
-	{ "*/.config/chromium", NOTHING },
-};
-
-/* If `text` is NULL, the variable controls programs and gets no made-up value. */
-static const struct decoy_row VARIABLES[] = {
-	{ "PATH", NULL },
-	{ "HOME", NULL },
-	{ "TMPDIR", NULL },
-	{ "TMP", NULL },
-	{ "TEMP", NULL },
-	{ "LANG*", NULL },
-	{ "LC_*", NULL },
-	{ "LD_*", NULL },
-	{ "GLIBC_TUNABLES", NULL },
-	{ "GCONV_PATH", NULL },
-	{ "SKILLSANDBOX_*", NULL },
-	{ "PYTHON*", NULL },
-	{ "NODE_*", NULL },
-	{ "PERL*", NULL },
-	{ "RUBY*", NULL },
-	{ "JAVA*", NULL },
-	{ "BASH*", NULL },
-	{ "ENV", NULL },
-	{ "IFS", NULL },
-	{ "SHELL", NULL },
-	{ "USER", NULL },
-	{ "LOGNAME", NULL },
-	{ "PWD", NULL },
-	{ "OLDPWD", NULL },
-	{ "TERM*", NULL },
-	{ "COLUMNS", NULL },
-	{ "LINES", NULL },
-	{ "TZ", NULL },
-	{ "EDITOR", NULL },
-	{ "VISUAL", NULL },
-	{ "PAGER", NULL },
-	{ "CI", NULL },
-	{ "*DEBUG*", NULL },
-	{ "*VERBOSE*", NULL },
-	{ "*LOG_LEVEL*", NULL },
-	{ "NO_COLOR", NULL },
-	{ "DISPLAY", NULL },
-	{ "SSH_*", NULL },
-	{ "DBUS_*", NULL },
-	{ "XDG_*", NULL },
-	{ "SSL_CERT_*", NULL },
-	{ "*CA_BUNDLE", NULL },
-	{ "*[Pp][Rr][Oo][Xx][Yy]", NULL },
-	{ "AWS_ACCESS_KEY_ID", "AKIADECOYDECOYDECOY0" },
-	{ "*REGION", "us-east-1" },
-	{ "GITHUB_TOKEN", "ghp_%" },
-	{ "GH_TOKEN", "ghp_%" },
-	{ "GITLAB_TOKEN", "glpat-%" },
-	{ "OPENAI_*KEY", "sk-%" },
-	{ "ANTHROPIC_*KEY", "sk-ant-%" },
-	{ "STRIPE_*", "sk_test_%" },
-	{ "SLACK_*TOKEN", "xoxb-%" },
-	{ "HF_TOKEN", "hf_%" },
-	{ "DATABASE_URL", "postgres://decoy:%@decoy.invalid:5432/decoy" },
-	{ "*MONGO*UR[IL]", "mongodb://decoy:%@decoy.invalid:27017/decoy" },
-	{ "*REDIS*URL", "redis://:%@decoy.invalid:6379/0" },
-	{ "*UR[IL]", "https://decoy.invalid/" },
-	{ "*ENDPOINT", "https://decoy.invalid/" },
-	{ "*WEBHOOK*", "https://decoy.invalid/%" },
-	{ "*HOST", "decoy.invalid" },
-	{ "*HOSTNAME", "decoy.invalid" },
-	{ "*PORT", "443" },
-	{ "*EMAIL*", "decoy@decoy.invalid" },
-	{ "*USER*", "decoy" },
-	{ "*_PATH", "/tmp/decoy" },
-	{ "*_DIR", "/tmp" },
-	{ "*_FILE", "/tmp/decoy" },
-	{ "*", "%" },
-};
-
-static void fill_canary(struct buf *out, const char *text, const char *canary)
+int decoys_add_place(struct decoys *d, const struct owner *o, const char *target,
+                     struct ssb_error *err)
 {
-	for (; *text != '\0'; text++) {
-		if (*text == '%') {
-			buf_adds(out, canary);
-		} else {
-			buf_addc(out, *text);
-		}
+	auto_free char *path = path_join(d->top, target + 1);
+
+	if (path == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, "learn", "out of memory");
 	}
-}
-
-static const struct decoy_row *find_row(const struct decoy_row *rows, size_t n, const char *s)
-{
-	return ARRAY_FIND(row, rows, n, fnmatch(row->pattern, s, 0) == 0);
-}
-
-void decoy_text(struct buf *out, const char *path, const char *canary)
-{
-	const struct decoy_row *r = find_row(FILES, ARRAY_LEN(FILES), path);
-
-	assert(canary[0] != '\0');
-	fill_canary(out, r != NULL ? r->text : "%\n", canary);
-}
-
-const char *const *decoy_names(const char *path)
-{
-	for (size_t i = 0; i < ARRAY_LEN(DIRECTORIES); i++) {
-		if (fnmatch(DIRECTORIES[i].pattern, path, 0) == 0) {
-			return DIRECTORIES[i].names;
-		}
+	if (is_taken(target) || strcmp(target, o->home) == 0 || d->n == MAX_DECOYS ||
+	    danger_named(o->home, target) != NULL || is_known(d, target, ACCESS_WRITE)) {
+		return 0;
 	}
-	return NULL;
+	return make_dirs(path, true) != 0 ? fail_home(err, "cannot make a stand-in for", target)
+	                                  : stand_in_add(d, path, target, ACCESS_WRITE, err);
 }
 
-bool decoy_variable(const struct decoys *d, const char *name, struct buf *out)
+bool decoys_is_sample(const struct decoys *d, const char *path)
 {
-	const struct decoy_row *r = find_row(VARIABLES, ARRAY_LEN(VARIABLES), name);
+	const char *name = path_base(path);
+	auto_free char *dir = path_parent(path);
+	auto_free char *file = path_join(d->top, path + 1);
+	size_t n = strlen(SAMPLE);
 
-	if (r == NULL || r->text == NULL) {
-		return false;
-	}
-	fill_canary(out, r->text, d->canary);
-	return true;
+	return dir != NULL && file != NULL && strncmp(name, SAMPLE, n) == 0 &&
+	       (name[n] == '\0' || name[n] == '.') && is_known(d, dir, ACCESS_READ) &&
+	       access(file, F_OK) == 0 && access(path, F_OK) != 0;
 }

@@ -32,6 +32,17 @@ void decoys_end(struct decoys *d); /* removes the tree; accepts zero */
 int decoys_add(struct decoys *d, const struct owner *o, const char *path, enum access access,
                bool *ret_new, struct ssb_error *err);
 
+/* Makes an empty directory for `target`, which is absolute and does not exist; the skill may write
+ * in it. */
+int decoys_add_place(struct decoys *d, const struct owner *o, const char *target,
+                     struct ssb_error *err);
+/* Returns true if `path` is a file that exists only in the decoy of a directory. Such a file has
+ * the name "decoy", with the ending of a file of the real directory, so that patterns find it. */
+bool decoys_is_sample(const struct decoys *d, const char *path);
+/* Returns true if the text contains what was in a decoy. The made-up values of variables do not
+ * count: many programs print them, for example in an error message. */
+bool decoys_shown(const struct decoys *d, const char *text, size_t len);
+
 /* Writes a value that a variable of this name could have. Returns false if the variable controls
  * programs and libraries: then no value is made up. */
 bool decoy_variable(const struct decoys *d, const char *name, struct buf *out);

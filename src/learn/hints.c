@@ -13,28 +13,9 @@
 #include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
-#include "learn/needs.h"
-#include "policy/danger.h"
+#include "learn/hints_priv.h"
 
-#define MAX_LINE 4096 /* bytes of a line that are read */
-#define PROSE    "only a comment or prose mentions it"
-
-enum text_kind { TEXT_CODE, TEXT_SHELL, TEXT_PROSE, TEXT_MARKDOWN, TEXT_SKIPPED };
-
-struct hint_scan {
-	const char *file;
-	struct needs *out;
-	enum text_kind kind;
-	bool python;
-	bool fenced;    /* in Markdown: the line is between ``` and ``` */
-	bool docstring; /* in Python: the line is between """ and """ */
-	const char *text;
-	size_t len;
-	unsigned line;
-	unsigned looked; /* how often the whole text was searched */
-	bool prose;      /* the current line is not code */
-	bool nomem;
-};
+#define PROSE "only a comment or prose mentions it"
 
 static bool is_name_char(char c)
 {
@@ -42,7 +23,7 @@ static bool is_name_char(char c)
 	       c == '_';
 }
 
-static void add_need(struct hint_scan *s, struct need *n)
+void hints_add(struct hint_scan *s, struct need *n)
 {
 	char *why = NULL;
 
@@ -189,7 +170,7 @@ static void take_host(struct hint_scan *s, const char *p, const char *end, size_
 			          .value = host,
 			          .port = port,
 			          .protocol = SCHEMES[scheme].protocol };
-		add_need(s, &n);
+		hints_add(s, &n);
 	}
 }
 
@@ -210,9 +191,7 @@ static void find_hosts(struct hint_scan *s, const char *line, const char *end)
 
 /* ---- words in quotes behind a word ----------------------------------------------- */
 
-/* Returns the first word (new) of the text in quotes at `p`, or NULL if there is none. Blanks and
- * brackets may come first. */
-static char *quoted_word(struct hint_scan *s, const char *p, const char *end)
+char *hints_quoted(struct hint_scan *s, const char *p, const char *end, const char **ret_after)
 {
 	while (p < end && (*p == ' ' || *p == '(' || *p == '[')) {
 		p++;
@@ -227,14 +206,51 @@ static char *quoted_word(struct hint_scan *s, const char *p, const char *end)
 	}
 	char *word = q < end && q > p ? strndup(p, (size_t)(q - p)) : NULL;
 	s->nomem |= q < end && q > p && word == NULL;
+	*ret_after = q + (q < end);
 	return word;
+}
+
+const char *hints_skip(const char *p, const char *end, const char *chars)
+{
+	while (p < end && strchr(chars, *p) != NULL) {
+		p++;
+	}
+	return p;
+}
+
+bool hints_begin(const char *p, const char *end, const char *with)
+{
+	size_t n = strlen(with);
+
+	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
+}
+
+/* Returns true if the code at `p`, behind the name of a variable, has a value for the case that the
+ * variable is not set: `, "x")`, `) or "x"`, ` || x`, ` ?? x`. An empty value is none. */
+static bool has_default(const char *p, const char *end)
+{
+	static const char *const ORS[] = { ",", "or ", "||", "??" };
+	static const char *const NONE[] = { "\"\"", "''", "None", "null", "nil", "undefined", ")" };
+
+	p = hints_skip(p, end, " ");
+	/* Behind a bracket, a comma begins another argument. */
+	size_t first = p < end && *p == ',' ? 0 : 1;
+	p = first > 0 ? hints_skip(p, end, " )]") : p;
+	for (size_t i = first; i < ARRAY_LEN(ORS); i++) {
+		if (hints_begin(p, end, ORS[i])) {
+			const char *value = hints_skip(p + strlen(ORS[i]), end, " ");
+			return value < end &&
+			       !ARRAY_HAS(e, NONE, ARRAY_LEN(NONE), hints_begin(value, end, *e));
+		}
+	}
+	return false;
 }
 
 static void add_name(struct hint_scan *s, enum need_kind kind, const char *name)
 {
 	struct need n = { .kind = kind, .value = (char *)(uintptr_t)name };
 
-	add_need(s, &n);
+	hints_add(s, &n);
 }
 
 /* Every sandbox has these variables, or a shell sets them. */
@@ -252,10 +268,14 @@ static bool is_usual(const char *name)
 	       strncmp(name, "BASH", 4) == 0;
 }
 
-static void add_variable(struct hint_scan *s, const char *name)
+static void add_variable(struct hint_scan *s, const char *name, bool optional)
 {
+	struct need n = { .kind = NEED_ENV,
+		          .value = (char *)(uintptr_t)name,
+		          .optional = optional };
+
 	if (check_env_name(name) == NULL && strlen(name) > 1 && !is_usual(name)) {
-		add_name(s, NEED_ENV, name);
+		hints_add(s, &n);
 	}
 }
 
@@ -294,9 +314,11 @@ static void find_behind(struct hint_scan *s, const char *line, const char *end,
 		for (; (p = memmem(p, (size_t)(end - p), words[i], n)) != NULL; p += n) {
 			bool begins = p == line || !is_name_char(p[-1]);
 			bool opens = p + n < end && (p[n] == '(' || p[n] == '[');
-			auto_free char *word = begins && opens ? quoted_word(s, p + n, end) : NULL;
+			const char *after = p;
+			auto_free char *word =
+			        begins && opens ? hints_quoted(s, p + n, end, &after) : NULL;
 			if (word != NULL && kind == NEED_ENV) {
-				add_variable(s, word);
+				add_variable(s, word, has_default(after, end));
 			} else if (word != NULL && word[0] != '-' &&
 			           word[strspn(word, "./")] != '\0' &&
 			           strpbrk(word, "{}$%*<>|;&") == NULL) {
@@ -322,7 +344,7 @@ static void find_members(struct hint_scan *s, const char *line, const char *end)
 			s->nomem = true;
 			return;
 		}
-		add_variable(s, name);
+		add_variable(s, name, has_default(q, end));
 	}
 }
 
@@ -378,51 +400,13 @@ static void find_dollars(struct hint_scan *s, const char *line, const char *end)
 			s->nomem = true;
 			return;
 		}
-		add_variable(s, name);
-	}
-}
-
-/* ---- files ------------------------------------------------------------------------------ */
-
-/* Finds "~/..." in quotes. The path is a need to write if the line has words of code that
- * writes. */
-static void find_paths(struct hint_scan *s, const char *line, const char *end)
-{
-	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };
-
-	for (const char *p = line; (p = memmem(p, (size_t)(end - p), "~/", 2)) != NULL; p += 2) {
-		char quote = p > line ? p[-1] : '\0';
-		const char *q =
-		        quote == '"' || quote == '\'' ? memchr(p, quote, (size_t)(end - p)) : NULL;
-		if (q == NULL || q - p < 3) {
-			continue;
-		}
-		auto_free char *text = strndup(p, (size_t)(q - p));
-		auto_free char *path = NULL;
-		bool write =
-		        ARRAY_HAS(e, WRITES, ARRAY_LEN(WRITES),
-		                  memmem(q + 1, (size_t)(end - q) - 1, *e, strlen(*e)) != NULL);
-		if (text == NULL || strpbrk(text, "{}$*%<>") != NULL ||
-		    check_path(text, &path) != NULL) {
-			s->nomem |= text == NULL;
-			continue;
-		}
-		struct need n = { .kind = write ? NEED_WRITE : NEED_READ,
-			          .value = path,
-			          .danger =
-			                  danger_around(path, write ? ACCESS_WRITE : ACCESS_READ) };
-		add_need(s, &n);
+		bool value = asks && (p[1] == '-' || p[1] == '=') && p + 2 < end && p[2] != '}' &&
+		             !hints_begin(p + 2, end, "\"\"");
+		add_variable(s, name, value);
 	}
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
-
-static bool begins_with(const char *p, const char *end, const char *with)
-{
-	size_t n = strlen(with);
-
-	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
-}
 
 /* Returns true if the line is text and not code. Also sets `fenced` and `docstring` for the lines
  * after it. */
@@ -435,7 +419,7 @@ static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 		p++;
 	}
 	if (s->kind == TEXT_MARKDOWN) {
-		if (begins_with(p, end, "```") || begins_with(p, end, "~~~")) {
+		if (hints_begin(p, end, "```") || hints_begin(p, end, "~~~")) {
 			s->fenced = !s->fenced;
 			return true;
 		}
@@ -447,9 +431,9 @@ static bool is_prose(struct hint_scan *s, const char *line, const char *end)
 		quotes++;
 	}
 	s->docstring ^= quotes % 2 != 0;
-	return s->kind == TEXT_PROSE || within || begins_with(p, end, "\"\"\"") ||
-	       begins_with(p, end, "#") || begins_with(p, end, "//") || begins_with(p, end, "/*") ||
-	       begins_with(p, end, "* ") || begins_with(p, end, "-- ");
+	return s->kind == TEXT_PROSE || within || hints_begin(p, end, "\"\"\"") ||
+	       hints_begin(p, end, "#") || hints_begin(p, end, "//") || hints_begin(p, end, "/*") ||
+	       hints_begin(p, end, "* ") || hints_begin(p, end, "-- ");
 }
 
 static void scan_line(struct hint_scan *s, const char *line, const char *end)
@@ -462,7 +446,7 @@ static void scan_line(struct hint_scan *s, const char *line, const char *end)
 	find_behind(s, line, end, ENV_WORDS, ARRAY_LEN(ENV_WORDS), NEED_ENV);
 	find_behind(s, line, end, PROGRAM_WORDS, ARRAY_LEN(PROGRAM_WORDS), NEED_PROGRAM);
 	find_members(s, line, end);
-	find_paths(s, line, end);
+	hints_find_paths(s, line, end);
 	if (s->kind == TEXT_SHELL || s->kind == TEXT_MARKDOWN) {
 		find_dollars(s, line, end);
 	}
@@ -480,6 +464,8 @@ int hints_text(const char *file, const char *text, size_t len, struct needs *ino
 	}
 	s.kind = kind_of(file, text, len);
 	s.python = ends_with(file, ".py");
+	s.makes_dirs =
+	        memmem(text, len, "mkd", 3) != NULL || memmem(text, len, "makedirs", 8) != NULL;
 	for (const char *line = text; line < end && s.kind != TEXT_SKIPPED && !s.nomem;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		const char *stop = newline != NULL ? newline : end;

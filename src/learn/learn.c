@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -27,7 +28,7 @@ static const uint16_t PORTS[] = { 22, 25, 80, 443, 465, 587, 993, 8443 };
 static void learner_done(struct learner *t)
 {
 	decoys_end(&t->decoys);
-	string_list_done(&t->variables);
+	learn_variables_done(t);
 	needs_done(&t->barred);
 	free(t->fresh);
 	/* Cleared, because its members point to memory that was just freed. */
@@ -42,27 +43,6 @@ void learned_done(struct learned *l)
 
 /* ---- stand-ins --------------------------------------------------------------- */
 
-/* Gives the variable a made-up value, or none. The skill never gets the caller's value. */
-static int give_variable(struct learner *t, const char *name, bool empty, struct ssb_error *err)
-{
-	auto_buf pair;
-
-	buf_init(&pair, MAX_SCALAR_BYTES);
-	if (string_list_has(&t->variables, name) || check_env_name(name) != NULL) {
-		return 0;
-	}
-	buf_addf(&pair, "%s=", name);
-	bool made = decoy_variable(&t->decoys, name, &pair);
-	if (pair.failed || string_list_add(&t->variables, name, MAX_ENV_VARS) != 0) {
-		/* If there are too many variables, this one gets no value. */
-		return pair.failed ? learn_no_memory(err) : 0;
-	}
-	if (!made || empty) {
-		return 0;
-	}
-	return ssb_options_set(t->s->options, SSB_OPT_ENV, pair.data, err);
-}
-
 static int give_path(struct learner *t, const char *asked, enum access access,
                      struct ssb_error *err)
 {
@@ -72,7 +52,9 @@ static int give_path(struct learner *t, const char *asked, enum access access,
 	if (path == NULL) {
 		return learn_no_memory(err);
 	}
-	return path[0] == '/' ? decoys_add(&t->decoys, t->s->owner, path, access, &fresh, err) : 0;
+	return path[0] == '/' && !learn_is_granted(t, path)
+	               ? decoys_add(&t->decoys, t->s->owner, path, access, &fresh, err)
+	               : 0;
 }
 
 static int give_real(struct learner *t, const struct need *n, struct ssb_error *err)
@@ -146,7 +128,7 @@ static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 	enum learn_word word = asked ? s->ask(s->arg, n, real) : LEARN_DECOY;
 
 	if (word == LEARN_NO) {
-		return n->kind == NEED_ENV && give_variable(t, n->value, true, err) != 0
+		return n->kind == NEED_ENV && learn_variable_add(t, n->value, true, err) != 0
 		               ? -1
 		               : decline_need(t, n, err);
 	}
@@ -159,7 +141,7 @@ static int answer_need(struct learner *t, struct need *n, struct ssb_error *err)
 		return give_path(t, n->value, n->kind == NEED_WRITE ? ACCESS_WRITE : ACCESS_READ,
 		                 err);
 	case NEED_ENV:
-		return give_variable(t, n->value, false, err);
+		return learn_variable_add(t, n->value, n->optional, err);
 	case NEED_NETWORK:
 		return hear_port(t, n->port);
 	case NEED_ARGUMENTS: /* the run shows these files already */
@@ -182,11 +164,11 @@ static void tell_round(struct learner *t, const struct ssb_result *result, int o
 		.needs = &t->l->needs,
 		.fresh = t->fresh,
 		.n_fresh = t->n_fresh,
+		.in_vain = t->trial && result->exit_status != 0 && t->n_fresh == 0,
 		.output = text,
 		.output_len = n > 0 ? (size_t)n : 0,
 		.output_cut = lseek(out, 0, SEEK_END) > MAX_LEARN_OUTPUT,
-		.canary = n > 0 && memmem(text, (size_t)n, t->decoys.canary,
-		                          strlen(t->decoys.canary)) != NULL,
+		.canary = n > 0 && decoys_shown(&t->decoys, text, (size_t)n),
 	};
 
 	if (t->s->told != NULL) {
@@ -198,6 +180,9 @@ static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error 
 {
 	struct learn_options *o = &t->s->options->learn;
 
+	if (learn_variables_set(t, err) != 0) {
+		return -1;
+	}
 	o->mode = t->s->connect ? LEARNING_CONNECT : LEARNING_CLOSED;
 	o->stand_ins = t->decoys.v;
 	o->n_stand_ins = t->decoys.n;
@@ -216,10 +201,26 @@ static int make_plan(struct learner *t, struct ssb_plan **ret, struct ssb_error 
 	return 0;
 }
 
+static void announce_round(const struct learner *t, uint64_t seconds)
+{
+	size_t all = 0, given = learn_variables_given(t);
+
+	for (size_t i = 0; i < t->n_variables; i++) {
+		all += t->variables[i].pair != NULL;
+	}
+	const struct learn_begin b = { .number = t->l->rounds + 1,
+		                       .made_up = t->bare ? 0 : given,
+		                       .left_out = t->bare ? all : all - given,
+		                       .seconds = seconds };
+	if (t->s->begun != NULL) {
+		t->s->begun(t->s->arg, &b);
+	}
+}
+
 static int play_round(struct learner *t, struct ssb_error *err)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
-	AUTO(needs_done) struct needs round = { 0 };
+	AUTO(needs_done) struct needs seen = { 0 };
 	auto_fd out = memfd_create("learn", MFD_CLOEXEC);
 	const int stdio[3] = { -1, out, out };
 	struct ssb_result result = { 0 };
@@ -232,14 +233,20 @@ static int play_round(struct learner *t, struct ssb_error *err)
 	}
 	struct run_request q = run_request_of(plan, stdio);
 	q.owner = t->s->owner;
+	if (t->s->watch.on_record != NULL) {
+		run_request_watch(&q, t->s->watch);
+	}
+	announce_round(t, q.max_seconds);
 	if (sandbox_run(&q, &result, NULL, err) != 0) {
 		return -1;
 	}
 	t->l->rounds++;
+	t->end = result.end;
+	t->l->timed_out = result.end == SSB_END_TIMEOUT;
 	t->l->exit_status = result.exit_status;
 	t->l->canceled = result.end == SSB_END_CANCELED;
-	if (needs_from_run(t->s->owner, result.run_id, &round, err) != 0 ||
-	    learn_take(t, &round, err) != 0) {
+	if (needs_from_run(t->s->owner, result.run_id, &seen, err) != 0 ||
+	    learn_take(t, &seen, err) != 0) {
 		return -1;
 	}
 	tell_round(t, &result, out);
@@ -256,11 +263,10 @@ static int answer_all(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-static int play_rounds(struct learner *t, struct ssb_error *err)
+/* Plays rounds until one shows nothing new. */
+static int play_until_settled(struct learner *t, struct ssb_error *err)
 {
-	uint64_t until = clock_ms() + MAX_LEARN_SECONDS * 1000ULL;
-
-	while (t->l->rounds < MAX_LEARN_ROUNDS && clock_ms() < until) {
+	while (t->l->rounds < t->limit && clock_ms() < t->until) {
 		if (play_round(t, err) != 0) {
 			return -1;
 		}
@@ -272,17 +278,102 @@ static int play_rounds(struct learner *t, struct ssb_error *err)
 			return -1;
 		}
 	}
+	t->l->settled = false;
+	return 0;
+}
+
+/* Leaves out one value. If that does not help, the next round has it again. */
+static int try_without(struct learner *t, struct learn_variable *v, struct ssb_error *err)
+{
+	int before = t->l->exit_status;
+
+	v->left_out = t->trial = true;
+	t->limit++;
+	if (play_round(t, err) != 0 || answer_all(t, err) != 0) {
+		return -1;
+	}
+	t->trial = false;
+	v->left_out = t->l->exit_status == 0 || t->n_fresh > 0;
+	if (!v->left_out) {
+		t->l->exit_status = before;
+	}
+	return t->n_fresh > 0 ? play_until_settled(t, err) : 0;
+}
+
+/* The skill failed with made-up values. If it ended well without any, they are all optional.
+ * Otherwise leaves out one after the other. */
+static int find_optional(struct learner *t, bool all, struct ssb_error *err)
+{
+	unsigned trials = 0;
+
+	for (size_t i = 0; all && i < t->n_variables; i++) {
+		t->variables[i].left_out = true;
+	}
+	if (all) {
+		t->limit++;
+		return play_until_settled(t, err);
+	}
+	for (size_t i = 0; i < t->n_variables && trials < MAX_LEARN_TRIALS; i++) {
+		struct learn_variable *v = &t->variables[i];
+		if (v->pair == NULL || v->left_out) {
+			continue;
+		}
+		if (t->l->exit_status == 0 || t->end != SSB_END_EXITED || clock_ms() >= t->until) {
+			break;
+		}
+		trials++;
+		if (try_without(t, v, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int play_rounds(struct learner *t, struct ssb_error *err)
+{
+	bool fine = false; /* the skill ended well without any value */
+
+	t->until = clock_ms() + MAX_LEARN_SECONDS * 1000ULL;
+	t->limit = MAX_LEARN_ROUNDS;
+	if (learn_variables_given(t) > 0) {
+		t->bare = true;
+		t->limit++;
+		if (play_round(t, err) != 0 || answer_all(t, err) != 0) {
+			return -1;
+		}
+		t->bare = false;
+		fine = t->l->exit_status == 0;
+	}
+	if (!t->l->canceled && play_until_settled(t, err) != 0) {
+		return -1;
+	}
+	bool failed = t->l->exit_status != 0 && t->end == SSB_END_EXITED;
+	if (failed && learn_variables_given(t) > 0 && find_optional(t, fine, err) != 0) {
+		return -1;
+	}
+	for (size_t i = 0; fine && i < t->n_variables; i++) {
+		t->variables[i].left_out = true;
+	}
+	learn_variables_mark(t, &t->l->needs);
 	return 0;
 }
 
 /* ---- before the first round -------------------------------------------------------- */
 
-static int give_declared(struct learner *t, struct ssb_error *err)
+/* Returns true if the skill's own text has a value for the case that the variable is not set. */
+static bool has_default(const struct needs *hints, const char *name)
+{
+	return ARRAY_HAS(n, hints->v, hints->n,
+	                 n->kind == NEED_ENV && n->optional && strcmp(n->value, name) == 0);
+}
+
+static int give_declared(struct learner *t, const struct needs *hints, struct ssb_error *err)
 {
 	const struct manifest *m = t->l->base.manifest;
 
 	for (size_t i = 0; i < m->env.n; i++) {
-		if (give_variable(t, m->env.v[i].s, false, err) != 0) {
+		bool empty = has_default(hints, m->env.v[i].s);
+		if (learn_variable_add(t, m->env.v[i].s, empty, err) != 0) {
 			return -1;
 		}
 	}
@@ -301,18 +392,15 @@ static int give_declared(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Gives values to the variables that the skill's files mention. Only the files show which
+/* Gives values to the variables that the skill's files mention, unless the files have a value of
+ * their own for them. Only the files show which
  * variables it needs, because reading the environment cannot be observed. Other needs are seen
  * when the skill runs. */
 static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
-	if (hints_scan(t->s->dir, hints, err) != 0 ||
-	    needs_judge(t->s->owner, t->s->dir, hints, err) != 0) {
-		return -1;
-	}
 	for (size_t i = 0; i < hints->n; i++) {
 		struct need *n = &hints->v[i];
-		if (n->kind != NEED_ENV || string_list_has(&t->variables, n->value)) {
+		if (n->kind != NEED_ENV || learn_variable_known(t, n->value)) {
 			continue;
 		}
 		if (answer_need(t, n, err) != 0) {
@@ -360,11 +448,15 @@ static int begin_learning(struct learner *t, struct needs *hints, struct ssb_err
 	const struct learn_setup *s = t->s;
 	struct learn_options *o = &s->options->learn;
 
+	t->n_owner_env = s->options->env.n;
 	memcpy(o->ports, PORTS, sizeof(PORTS));
 	o->n_ports = ARRAY_LEN(PORTS);
 	if (start_find(s->dir, s->owner->config_dir, s->args, hints, &t->l->base, s->diags, err) !=
 	            0 ||
 	    name_entry(t, err) != 0) {
+		return -1;
+	}
+	if (hints_scan(s->dir, hints, err) != 0 || needs_judge(s->owner, s->dir, hints, err) != 0) {
 		return -1;
 	}
 	return decoys_begin(s->owner, &t->decoys, err) != 0 ||
@@ -382,8 +474,8 @@ int learn(const struct learn_setup *s, struct learned *ret, struct ssb_error *er
 	AUTO(needs_done) struct needs hints = { 0 };
 
 	*ret = (struct learned){ 0 };
-	if (begin_learning(&t, &hints, err) != 0 || give_declared(&t, err) != 0 ||
-	    give_hinted(&t, &hints, err) != 0) {
+	if (begin_learning(&t, &hints, err) != 0 || give_declared(&t, &hints, err) != 0 ||
+	    give_hinted(&t, &hints, err) != 0 || learn_lay_hints(&t, &hints, err) != 0) {
 		return -1;
 	}
 	return play_rounds(&t, err) != 0 ? -1 : needs_weigh(s->owner, s->dir, &ret->needs, err);

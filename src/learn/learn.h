@@ -18,12 +18,20 @@ enum learn_word {
 	LEARN_NO,    /* no stand-in, and no proposal */
 };
 
+struct learn_begin {
+	unsigned number;  /* from 1 */
+	size_t made_up;   /* how many variables have made-up values in this round */
+	size_t left_out;  /* how many have none, to see whether the skill needs them */
+	uint64_t seconds; /* the round's time limit; 0: none */
+};
+
 struct learn_round {
 	unsigned number; /* from 1 */
 	const struct ssb_result *result;
 	const struct needs *needs; /* the needs of all rounds so far */
 	const size_t *fresh;       /* indices of the needs that are new in this round */
 	size_t n_fresh;
+	bool in_vain;       /* it tried without one variable, and the skill needs this variable */
 	const char *output; /* the skill's output to both streams, at most MAX_LEARN_OUTPUT */
 	size_t output_len;
 	bool output_cut;
@@ -39,6 +47,9 @@ struct learn_setup {
 	struct ssb_options *options;
 	struct ssb_diags *diags; /* for findings about the skill; may be NULL */
 	bool connect;            /* also connect to public hosts that the owner does not name */
+	/* Called before each round; may be NULL. */
+	void (*begun)(void *arg, const struct learn_begin *b);
+	struct ssb_watch watch; /* of each round; on_record may be NULL */
 	/* Called after each round, including the last. */
 	void (*told)(void *arg, const struct learn_round *r);
 	/* Asks the owner about each new need; NULL: every answer is LEARN_DECOY. */
@@ -52,6 +63,7 @@ struct learned {
 	unsigned rounds;
 	bool settled;    /* the last round showed no new need */
 	bool canceled;   /* the owner ended the learning early */
+	bool timed_out;  /* the last round reached its time limit */
 	int exit_status; /* exit status of the skill in the last round */
 };
 

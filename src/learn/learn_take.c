@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "base/tail.h"
 #include "learn/learn_priv.h"
+#include "policy/path.h"
 
 static char SEEN[] = "seen by learn";
 
@@ -104,7 +105,29 @@ static int take_need(struct learner *t, const struct need *n)
 	return needs_add(&t->l->needs, &copy);
 }
 
-int learn_take(struct learner *t, const struct needs *round, struct ssb_error *err)
+/* Adds each need of `seen` to `round`. A file that exists only in a decoy of a directory means the
+ * directory. */
+static int map_samples(const struct learner *t, const struct needs *seen, struct needs *round,
+                       struct ssb_error *err)
+{
+	for (size_t i = 0; i < seen->n; i++) {
+		struct need n = seen->v[i];
+		bool is_path = n.kind == NEED_READ || n.kind == NEED_WRITE;
+		auto_free char *path = is_path ? path_expand(t->s->owner, n.value) : NULL;
+		auto_free char *dir = path != NULL && decoys_is_sample(&t->decoys, path)
+		                              ? path_parent(n.value)
+		                              : NULL;
+		n.value = dir != NULL ? dir : n.value;
+		if (needs_add(round, &n) != 0) {
+			return learn_no_memory(err);
+		}
+	}
+	round->cut |= seen->cut;
+	round->nameless |= seen->nameless;
+	return 0;
+}
+
+static int take_round(struct learner *t, const struct needs *round, struct ssb_error *err)
 {
 	struct needs *all = &t->l->needs;
 	auto_free bool *taken = calloc(round->n + 1, sizeof(*taken));
@@ -138,4 +161,11 @@ int learn_take(struct learner *t, const struct needs *round, struct ssb_error *e
 		}
 	}
 	return 0;
+}
+
+int learn_take(struct learner *t, const struct needs *seen, struct ssb_error *err)
+{
+	AUTO(needs_done) struct needs round = { 0 };
+
+	return map_samples(t, seen, &round, err) != 0 ? -1 : take_round(t, &round, err);
 }

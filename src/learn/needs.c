@@ -41,6 +41,9 @@ void need_text(struct buf *out, const struct need *n)
 	}
 	buf_addf(out, "%s ", VERBS[n->kind]);
 	visible_text(out, n->value, false);
+	if (n->optional) {
+		buf_adds(out, " (optional)");
+	}
 	if (n->kind == NEED_NETWORK && n->port != 0) {
 		buf_addf(out, ":%u (%s)", (unsigned)n->port, protocol_name(n->protocol));
 	}
@@ -128,10 +131,12 @@ static int merge_need(struct need *into, const struct need *n)
 		into->danger = danger;
 	}
 	into->thief |= n->thief;
+	into->makes_dirs |= n->makes_dirs;
 	into->aimed &= n->aimed;
 	if (n->profile < 0 || (into->profile >= 0 && n->profile > into->profile)) {
 		into->profile = n->profile;
 	}
+	into->optional &= n->optional;
 	into->absent &= n->absent;
 	into->vain &= n->vain;
 	into->missing &= n->missing;

@@ -31,8 +31,10 @@ struct need {
 	enum protocol protocol; /* NEED_NETWORK */
 	int profile;        /* NEED_SYSCALL: the smallest enum profile that contains it; -1: none */
 	bool absent;        /* NEED_ENV: asked for, and not set in any run */
+	bool optional;      /* NEED_ENV: the skill also works if it is not set */
 	bool denied;        /* the need was tried and refused at least once */
 	bool hint;          /* the need was not tried: only the files mention it */
+	bool makes_dirs;    /* of a hint: the file that mentions the path makes directories */
 	bool aimed;         /* NEED_NETWORK: only a datagram socket was connected */
 	bool thief;         /* NEED_NETWORK: the host got a decoy's content at least once */
 	bool vain;          /* of a path: no grant would allow the attempt */

@@ -318,12 +318,23 @@ static void add_arguments(struct proposal *d)
 	}
 }
 
+/* Returns the reason for a variable, and that it may be unset. */
+static const char *why_variable(struct proposal *d, const struct need *n)
+{
+	char *why = NULL;
+
+	if (!n->optional || n->why == NULL) {
+		return n->why;
+	}
+	return keep_text(d, asprintf(&why, "%s: optional", n->why) < 0 ? NULL : why);
+}
+
 static void add_variables(struct proposal *d)
 {
 	for (size_t i = 0; i < d->needs->n; i++) {
 		const struct need *n = &d->needs->v[i];
 		if (n->kind == NEED_ENV && n->danger == NULL && !is_covered(d, n)) {
-			add_item(d, &d->m.env, n, n->value, n->why);
+			add_item(d, &d->m.env, n, n->value, why_variable(d, n));
 		}
 	}
 }

@@ -165,7 +165,9 @@ static void take_one_path(struct record_reading *r, const struct line *l, const 
 		add_path(r, l, path, write, write && needs_dir(r, l, path), true);
 	} else if (status != STATUS_DENIED && !is_of_every_run(line_get_rule(l)) && place != NULL &&
 	           !place->own) {
-		add_path(r, l, path, write, write && needs_dir(r, l, path), false);
+		/* The name of a granted place exists already: making it again changes nothing. */
+		bool itself = strcmp(place->target, path) == 0;
+		add_path(r, l, path, write, write && !itself && needs_dir(r, l, path), false);
 	}
 }
 

@@ -405,8 +405,8 @@ static void add_other_hosts(struct build *b)
 }
 
 /* Plans a learning run. The hosts that the owner named are reached. Every other name gets an
- * address, too, so that the run shows which hosts the skill wants. No name may lead to a private
- * address. */
+ * address, too, so that the run shows which hosts the skill wants. A name may lead to a private
+ * address only in a range of --allow-private. */
 static void learn_network(struct build *b)
 {
 	const struct learn_options *l = &b->opt->learn;
@@ -422,6 +422,9 @@ static void learn_network(struct build *b)
 	memcpy(b->plan->canary, l->canary, sizeof(b->plan->canary));
 	add_flag_hosts(b);
 	add_egress(b, &rule);
+	for (size_t i = 0; i < b->opt->allow_private.n; i++) {
+		add_private(b, options_flag(SSB_OPT_ALLOW_PRIVATE), b->opt->allow_private.v[i]);
+	}
 	set_net_limits(b);
 }
 

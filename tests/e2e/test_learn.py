@@ -267,7 +267,7 @@ def test_what_no_grant_allows_is_not_proposed(user):
     there = user.mkdir("there")
     d = bare_skill(user, SOCKETS % there)
     r = user.ssb("learn", "-v", d, "--", "main.py").ok()
-    assert r.errors.count("made ") == r.errors.count("round "), "nor is a stand-in put there"
+    assert r.errors.count("made ") == r.errors.count(": round "), "nor is a stand-in put there"
     assert str(there) not in declared(manifest_of(d)), manifest_of(d)
     why = "no grant of this path allows what the skill tried"
     assert f"# - {there}  # seen by learn: {why}" in manifest_of(d)
@@ -313,6 +313,11 @@ def test_interactive(user):
     asked = declared(text)
     assert str(notes) in asked and "one.example" in asked
     assert str(diary) in text and str(diary) not in asked
+    # Every other key is no answer.
+    t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
+    t.wait_for("[N]o: ").type("?").wait_for("the next round has something made up")
+    t.wait_for("[N]o: ").type("yes").wait_for("[N]o: ").type("d")
+    assert t.end() == 0 and "or that you declined" not in t.text, t.text
     # If the input ends, the remaining questions are answered with no.
     t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
     t.wait_for("[N]o: ").type(CTRL_D)
@@ -425,3 +430,125 @@ def test_a_directory_of_secrets_as_an_argument(user):
         r = user.ssb("learn", "-v", "--output", "-", d, "--", "main.py", named,
                      user.home / ".ssh/id_rsa").ok()
         assert "read" in r.errors and SECRET not in r.errors + r.text, named
+
+
+def test_what_is_only_mentioned_is_a_comment(user):
+    """The files of the skill mention a path and a host that this run does not use. A control run
+    uses them."""
+    user.write(user.home / "drafts/a.txt", "x")
+    d = bare_skill(user, """
+        import os, sys, urllib.request
+        if len(sys.argv) > 1:
+            print(open(os.path.expanduser("~/drafts/a.txt")).read())
+            urllib.request.urlopen("https://unused.example/")
+        """)
+    r = user.ssb("learn", d, "main.py").ok()
+    text = manifest_of(d)
+    assert "# - ~/drafts/a.txt  # mentioned in main.py:4: not used in this run" in text, text
+    assert "# - domain: unused.example, port 443  # mentioned in main.py:5" in text, text
+    assert "permissions: {}" in declared(text) and "did not use now" in r.errors
+    user.ssb("learn", "--write", d, "use").ok()
+    asked = declared(manifest_of(d))
+    assert "- ~/drafts/a.txt" in asked and "unused.example" in asked, asked
+
+
+ENDS = """
+import os, urllib.request
+key = os.environ["TOWN_KEY"]
+base = os.environ.get("TOWN_SERVER")
+base = base if base is not None else "https://one.example"
+urllib.request.urlopen(base + "/?k=" + key)
+"""
+
+
+def test_an_optional_variable(user):
+    """A made-up value of TOWN_SERVER ends the skill before it connects. A round without it shows
+    the host, and that the variable is optional. Its value in the error message is no secret."""
+    d = bare_skill(user, ENDS)
+    r = user.ssb("learn", "-v", d, "main.py").ok()
+    text = manifest_of(d)
+    assert "unknown url type: 'ssbcanary" in r.errors, "the control: the value does harm"
+    assert "one.example" in declared(text)
+    assert "- TOWN_SERVER  # main.py:4: optional" in text and "- TOWN_KEY  # main.py:3\n" in text
+    assert "reads secrets" not in r.errors and "TOWN_SERVER (optional)" in r.errors
+    assert "nothing new\nskillsandbox: it needs: environment" not in r.errors
+
+
+def test_files_that_you_grant_stay_real(user):
+    """The skill sees the real file in each round."""
+    user.write(user.work / "table.csv", "real,values")
+    d = bare_skill(user, f"""
+        import os
+        print("SEEN", open("{user.work}/table.csv").read())
+        print(os.path.exists("{user.work}/other"), open("{user.home}/plain.txt").read())
+        """)
+    user.write(user.home / "plain.txt", "my own")
+    for granted in ["--read", "."], ["--read", user.work / "table.csv"]:
+        r = user.ssb("learn", "-v", "-o", "-", *granted, d, "main.py").ok()
+        rounds = len(re.findall(r"^skillsandbox: round ", r.errors, re.M))
+        assert rounds > 1 and r.errors.count("SEEN real,values") == rounds, r.errors
+        assert "my own" not in r.errors and "- ~/plain.txt" in r.text
+
+
+def test_a_failure_names_what_could_help(user):
+    """The decoy of a file has not what the skill needs. The remedy, copied as it is, shows the real
+    file, and the host is learned."""
+    user.write(user.home / "geo/my settings.json", '{"server": "geo.example"}')
+    d = bare_skill(user, """
+        import json, os, urllib.request
+        server = json.load(open(os.path.expanduser("~/geo/my settings.json")))["server"]
+        urllib.request.urlopen("https://" + server + "/x")
+        """)
+    r = user.ssb("learn", "-o", "-", d, "main.py").ok()
+    remedy = re.search(r"to show it a real file: (--read '.*')$", r.errors, re.M).group(1)
+    assert "geo.example" not in r.text
+    command = f"{user.binary} learn -o - {remedy} {d} main.py"
+    r = user.as_caller(["sh", "-c", command]).ok()
+    assert "geo.example" in declared(r.text) and "to let it reach its hosts: --connect" in r.errors
+
+
+def test_variables_that_you_give(user):
+    d = bare_skill(user, "import os\nprint('GOT', os.environ['TOWN_KEY'], os.environ['OTHER_KEY'])\n")
+    r = user.ssb("learn", d, "main.py", env={"TOWN_KEY": "real"}).ok()
+    assert "GOT ssbcanary" in r.errors and "real" not in r.errors
+    r = user.ssb("learn", "-o", "-", "--env", "TOWN_KEY", "--env", "OTHER_KEY=x", d,
+                 env={"TOWN_KEY": "real"}).ok()
+    assert "GOT real x" in r.errors
+    assert re.findall(r"- (\w+_KEY)", declared(r.text)) == ["OTHER_KEY", "TOWN_KEY"]
+
+
+def test_a_private_range(net):
+    """With --connect and --allow-private a host in a private range is reached; without the range it
+    is not."""
+    ssb = net.runner
+    d = bare_skill(ssb, FETCH)
+    words = (d, "--", "main.py", "private.example.test")
+    r = ssb.ssb("learn", "--connect", "-o", "-", *words).ok()
+    assert "private.example.test 200" not in r.errors
+    r = ssb.ssb("learn", "--connect", "--allow-private", "10.77.0.0/16", "-o", "-", *words).ok()
+    assert "private.example.test 200" in r.errors, r.errors
+
+
+WAITS = """
+import socket, time
+try:
+    socket.create_connection(("slow.example", 443), 5).recv(1)
+except OSError:
+    pass
+time.sleep(60)
+"""
+
+
+@harness.BY_USER
+def test_progress_and_the_time_limit(ssb):
+    """Each round says that it begins. On a terminal the seconds are shown while it runs, in a pipe
+    not. A time limit is called so."""
+    d = bare_skill(ssb, WAITS)
+    r = ssb.ssb("learn", "-t", "3s", "-o", "-", d, "main.py").ok()
+    assert "skillsandbox: starting round 1 (time limit: -t 3s)\n" in r.errors
+    assert "reached the time limit of 3 s (-t sets another)" in r.errors
+    assert "--connect lets it reach them" in r.errors and "exit status 124" not in r.errors
+    assert "\r" not in r.errors
+    t = Terminal(ssb, "learn", "-t", "3s", "-o", "-", d, "main.py", env={"TERM": "xterm"})
+    t.wait_for("\r    2 s  ").wait_for("reached the time limit")
+    assert t.end() == 0 and "slow.example" in t.text.split("reached the time limit")[0]

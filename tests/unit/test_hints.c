@@ -16,7 +16,7 @@
 #include "os/tree.h"
 
 /* Returns new text: "kind value[:port]" for each hint. A "!" marks a need that is proposed only as
- * a comment. */
+ * a comment, a "?" a variable for which the text has a value of its own. */
 static char *list(const struct needs *s)
 {
 	auto_buf out;
@@ -25,8 +25,8 @@ static char *list(const struct needs *s)
 	buf_adds(&out, "");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct need *n = &s->v[i];
-		buf_addf(&out, "%s%s%s %s", i > 0 ? ", " : "", n->danger != NULL ? "!" : "",
-		         need_kind_name(n->kind), n->value);
+		buf_addf(&out, "%s%s%s%s %s", i > 0 ? ", " : "", n->danger != NULL ? "!" : "",
+		         n->optional ? "?" : "", need_kind_name(n->kind), n->value);
 		if (n->port != 0) {
 			buf_addf(&out, ":%u", (unsigned)n->port);
 		}

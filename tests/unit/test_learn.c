@@ -76,14 +76,18 @@ static void test_secrets_are_made_up(void **state)
 	assert_int_equal(access(in_it, R_OK), 0);
 }
 
-static void test_other_files_are_empty(void **state)
+static void test_other_files_show_nothing(void **state)
 {
 	struct stat st;
 
 	write_file(at("u/notes/diary.txt"), "dear diary", 0600);
 	assert_true(add(at("u/notes/diary.txt"), ACCESS_READ));
 	auto_free char *text = content(last()->path);
-	assert_string_equal(text, "");
+	assert_string_equal(text, "decoy\n");
+	write_file(at("u/notes/list.dat"), "private", 0600);
+	assert_true(add(at("u/notes/list.dat"), ACCESS_READ));
+	auto_free char *empty = content(last()->path);
+	assert_string_equal(empty, "");
 	assert_true(add(at("u/proj"), ACCESS_READ));
 	assert_int_equal(stat(last()->path, &st), 0);
 	assert_true(S_ISDIR(st.st_mode));
@@ -92,6 +96,41 @@ static void test_other_files_are_empty(void **state)
 	/* A missing file in an ordinary place gets no decoy: without learning, it would not exist,
 	 * either. */
 	assert_false(add(at("u/notes/absent.txt"), ACCESS_READ));
+}
+
+/* The decoy of a directory has one file for each ending, so that patterns find something. Names of
+ * the owner's files are not shown. */
+static void test_a_directory_has_samples(void **state)
+{
+	assert_int_equal(mkdir(at("u/letters"), 0700), 0);
+	write_file(at("u/letters/to-bank.md"), "secret", 0600);
+	write_file(at("u/letters/to-lawyer.md"), "secret", 0600);
+	write_file(at("u/letters/sums.json"), "{1}", 0600);
+	assert_true(add(at("u/letters"), ACCESS_READ));
+	auto_free char *sample = path_join(last()->path, "decoy.md");
+	auto_free char *json = path_join(last()->path, "decoy.json");
+	auto_free char *real = path_join(last()->path, "to-bank.md");
+	assert_int_equal(access(sample, R_OK), 0);
+	assert_int_equal(access(json, R_OK), 0);
+	assert_int_equal(access(real, F_OK), -1);
+	assert_true(decoys_is_sample(&decoys, at("u/letters/decoy.md")));
+	assert_false(decoys_is_sample(&decoys, at("u/letters/to-bank.md")));
+	assert_false(decoys_is_sample(&decoys, at("u/letters/decoy.xyz")));
+	write_file(at("u/letters/decoy.md"), "real", 0600); /* a file of this name that exists */
+	assert_false(decoys_is_sample(&decoys, at("u/letters/decoy.md")));
+}
+
+/* The value of a variable in the output is no secret that was read. */
+static void test_what_is_shown(void **state)
+{
+	auto_buf text = BUF(4096);
+
+	assert_true(decoy_variable(&decoys, "SOME_TOKEN", &text));
+	assert_false(decoys_shown(&decoys, text.data, text.len));
+	assert_false(decoys_shown(&decoys, "", 0));
+	decoy_text(&text, "/x/.netrc", decoys.canary);
+	assert_true(decoys_shown(&decoys, text.data, text.len));
+	assert_true(decoys_shown(&decoys, decoys.canary, strlen(decoys.canary)));
 }
 
 static void test_writes_stay_with_us(void **state)
@@ -497,7 +536,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_secrets_are_made_up, begin, end),
-		cmocka_unit_test_setup_teardown(test_other_files_are_empty, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_files_show_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_directory_has_samples, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_is_shown, begin, end),
 		cmocka_unit_test_setup_teardown(test_writes_stay_with_us, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_the_sandbox_has, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_more_than_so_many, begin, end),
