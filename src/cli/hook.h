@@ -41,6 +41,15 @@ void *hook_must(void *memory);
 
 #define HOOK_MASK "\1"
 
+/* POSIX extended regular expressions for a part of a word in a simple command. */
+#define HOOK_NAME     "[A-Za-z_][A-Za-z0-9_]*"
+#define HOOK_VARIABLE "[$](" HOOK_NAME "|[{]" HOOK_NAME "[}]|[0-9@*#?!-])"
+#define HOOK_BARE     "[^[:space:][:cntrl:]'\"\\$`(){}<>;|&#]"
+#define HOOK_DOUBLE   "\"([^\"$`\\]|\\\\.|" HOOK_VARIABLE ")*[$]?\""
+#define HOOK_BRACES   "[{][^[:space:]'\"\\$`(){}<>;|&]*[}]"
+#define HOOK_WORD                                                                                  \
+	"(" HOOK_BARE "#*|\\\\.|" HOOK_VARIABLE "|'[^']*'|" HOOK_DOUBLE "|" HOOK_BRACES ")"
+
 /* How quotes and backslashes are read. */
 enum hook_reading {
 	HOOK_SHOWN, /* as a shell reads them; special characters between them are HOOK_MASK */
@@ -93,9 +102,32 @@ bool hook_skill_names(struct hook_skills *s, const char *text);
 /* Is a skill in a place, at any depth, or is that too large to know? */
 bool hook_skill_below(struct hook_skills *s);
 
-/* Does `skillsandbox run` start the absolute `file` by itself, or by the interpreter ("": none)? If
- * so, appends what `run` needs: the directory, " --" if arguments follow (`more`), the script. */
+/* The directory of the skill that the path leads to from a place; new. NULL if it leads to none.
+ * `ret_name` is the path of the file in the skill; new, "" for the skill itself. */
+char *hook_skill_at(const struct hook_skills *s, const char *path, char **ret_name);
+
+/* Does `skillsandbox run` start the file, by an interpreter of the same language ("": as the file
+ * says)? If so, appends what `run` needs: the directory, " --" if arguments
+ * follow (`more`), the script. */
 bool hook_skill_run(const struct hook_skills *s, const char *interpreter, const char *file,
                     bool more, struct buf *out);
+
+/* ---- hook_reason.c: says what the user is asked about -----------------------------------------
+ */
+
+/* Does the text of a line, as hook_line_read() returns it, contain one of our commands that only
+ * the owner may decide about? If so, appends what it would do. */
+bool hook_reason_decision(const struct hook_skills *s, const char *text, struct buf *out);
+
+/* Appends which file of which skill the line may start, and how to run it in the sandbox. `named`:
+ * the line names the skill. */
+void hook_reason_skill(const struct hook_skills *s, const struct hook_name names[], bool named,
+                       struct buf *out);
+
+/* Options that grant something; those of them that take the next word as their value; and a command
+ * of ours with one in front of "--". An ERE, each. */
+#define HOOK_VALUED       "read|write|net|env|policy|allow-private|best-effort|rootfs|image|preset"
+#define HOOK_GRANTING     "(-[a-z]*[rw]|--(" HOOK_VALUED "|project|cache|connect|sidecar|unix-sockets))"
+#define HOOK_GRANTS(call) call " (([^-;| ]|-[^- ;|]|--[^ ;|])[^ ]* )*" HOOK_GRANTING
 
 #endif

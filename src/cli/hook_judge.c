@@ -8,19 +8,13 @@
 #include "base/limits.h"
 #include "base/own.h"
 #include "base/shell_quote.h"
-#include "base/visible.h"
 #include "cli/hook.h"
 #include "policy/path.h"
 
 /* A line is simple if it is a list of commands: words with quotes and variables, joined by ";",
  * "&&", "||", "|" and newlines, and redirections to files. */
-#define NAME     "[A-Za-z_][A-Za-z0-9_]*"
-#define VARIABLE "[$](" NAME "|[{]" NAME "[}]|[0-9@*#?!-])"
-#define BARE     "[^[:space:][:cntrl:]'\"\\$`(){}<>;|&#]"
-#define DOUBLE   "\"([^\"$`\\]|\\\\.|" VARIABLE ")*\""
-#define BRACES   "[{][^[:space:]'\"\\$`(){}<>;|&]*[}]"
-#define WORD     "(" BARE "#*|\\\\.|" VARIABLE "|'[^']*'|" DOUBLE "|" BRACES ")"
-#define SIMPLE   "^(" WORD "|[ \t\n]|&&|[|][|]?|;|(>>?|<)[ \t]*" WORD "|>&[12])*$"
+/* A "$" that no name follows is itself. */
+#define SIMPLE "^(" HOOK_WORD "|[$]?[ \t\n]|&&|[|][|]?|;|(>>?|<)[ \t]*" HOOK_WORD "|>&[12])*[$]?$"
 
 #define US         "skillsandbox"
 #define PROGRAM    " ([^ ]*/)?"
@@ -48,14 +42,16 @@
 #define CHANGE                                                                                     \
 	"(rm|rmdir|mkdir|touch|chmod|chown|tree|uniq|xxd|black|ruff|autopep8|pyflakes|"            \
 	"pycodestyle|shellcheck|shfmt|clang-format|gofmt|rustfmt|python[0-9.]* -m (py_compile|"    \
-	"compileall|tokenize|ast|dis|tabnanny|json[.]tool))"
+	"compileall|tokenize|ast|dis|tabnanny|json[.]tool)|kill|git (add|rm|mv|branch)|"           \
+	"docker (rm|rmi|stop|kill|inspect))"
+#define XARGS "xargs( -[0rtx]+| -[InPL] ?[0-9{}%]+)*"
 static const struct {
 	const char *look;
 	const char *unless; /* options that start something; a variable may become one */
 	bool changes;
 } LOOKS[] = {
 	{ "^" LOOK " ", NULL, false },
-	{ "^(xargs( -[0rtx]+| -[InPL] ?[0-9{}%]+)* )?(" LOOK "|" CHANGE ") ", NULL, true },
+	{ "^(" XARGS " )?(" LOOK "|" CHANGE ") ", NULL, true },
 	/* `less` knows "+!command" and lesskey. */
 	{ "^(rg|sort|less) ", " [+]| --(pre|host|co|le)| -[^- ]*[ok]|[$]", false },
 	/* The subscript of a variable is evaluated: x[$(...)]. */
@@ -69,7 +65,8 @@ static const struct {
 	{ "^(git (add|diff|log|show|status|blame|rm|mv|ls-files|commit|tag|branch|stash|restore|"
 	  "checkout -b|switch -c)|gh (pr|issue) (create|comment|edit|view|list|review|status)) ",
 	  " --(ext|textconv)", true },
-	{ "^" US " (inspect|lint|diff|validate|why|ps|watch|doctor|help|--help|--version|audit "
+	{ "^" US
+	  " (inspect|list|lint|diff|validate|why|ps|watch|doctor|help|--help|--version|audit "
 	  "(list|show|verify)|session (list|show|check)) ",
 	  NULL, false },
 	/* A run of a skill as it is declared, with options that grant nothing; behind "--" are the
@@ -110,11 +107,8 @@ static const struct {
 /* What only the owner may decide, if our program is in the line; if any program may be ours,
  * because it is unknown or found elsewhere, with options that grant something. */
 #define OWNERS " (approve|allow|setup|resume|prune|--revoke)[ ,]"
-#define GRANTS                                                                                     \
-	" (run|serve|learn|init) (([^-;| ]|-[^- ;|]|--[^ ;|])[^ ]* )*(-[a-z]*[rw]|--(read|write|"  \
-	"net|env|policy|project|connect|sidecar|allow-private|unix-sockets|best-effort|"           \
-	"rootfs|image))"
-#define OURS OWNERS "| (run|serve|learn|init) | [^ ]*[$*?[]"
+#define GRANTS " " HOOK_GRANTS("(run|shell|serve|learn|init)")
+#define OURS   OWNERS "| (run|shell|serve|learn|init) | [^ ]*[$*?[]"
 #define ANY                                                                                        \
 	"[$*?[][^ ]*( (approve|allow|setup|audit prune|session resume|approvals [^;|]*--revoke) "  \
 	"|" GRANTS                                                                                 \
@@ -127,10 +121,10 @@ static const struct {
 #define GAP  "[ \t]+"
 #define TEXT "([^ \t\n'\"\\<>;|&#]|'[^']*'|\"[^\"\\]*\")+"
 #define RUNS                                                                                       \
-	"^[ \t\n]*(cd" GAP "(" TEXT ")[ \t]*&&[ \t\n]*)?((" WRAPPER "|timeout" GAP                 \
+	"^[ \t\n]*(cd" GAP "(" TEXT ")[ \t]*(&&|[;\n])[ \t\n]*)?((" WRAPPER "|timeout" GAP         \
 	"[0-9][^ \t]*)" GAP ")*((/usr/bin/|/bin/|/usr/local/bin/)?(" INTERPRETER ")" GAP           \
 	"(-[uB]" GAP ")*)?(" TEXT ")([ \t;|<>]|$)"
-enum { MOVES = 2, INTERPRETED = 7, CALLED = 9, SCRIPT = 12, GROUPS = 15 };
+enum { MOVES = 2, INTERPRETED = 8, CALLED = 10, SCRIPT = 13, GROUPS = 16 };
 
 struct judging {
 	const struct hook_question *q;
@@ -183,14 +177,14 @@ static char *copy_group(const struct judging *j, const regmatch_t *m)
 	return hook_must(strndup(word, end != NULL ? (size_t)(end - word) : 0));
 }
 
-/* Of "cd DIR && nohup PROGRAM SCRIPT ARGUMENTS | head", replaces PROGRAM and SCRIPT. */
+/* Of "cd DIR; nohup PROGRAM SCRIPT ARGUMENTS | head", replaces PROGRAM and SCRIPT. */
 static bool rewrite_line(struct judging *j)
 {
 	const char *const line = j->q->command;
 	auto_buf run = BUF(4 * MAX_PATH_BYTES);
 	regmatch_t m[GROUPS] = { 0 };
 
-	if (!hook_line_find(line, RUNS, GROUPS, m)) {
+	if (!hook_line_matches(line, SIMPLE) || !hook_line_find(line, RUNS, GROUPS, m)) {
 		return false;
 	}
 	auto_free char *dir = copy_group(j, &m[MOVES]), *script = copy_group(j, &m[SCRIPT]);
@@ -215,27 +209,43 @@ static bool rewrite_line(struct judging *j)
 	return !run.failed;
 }
 
-static enum hook_answer ask_user(const struct judging *j, const char *what)
+/* A copy of the line in which a text that a shell passes on as it is, "$(cat <<'EOF'...EOF)", is a
+ * word in single quotes; new. */
+static char *quote_documents(const char *line)
 {
-	auto_buf call = BUF(4 * MAX_PATH_BYTES);
+	char *copy = hook_must(strdup(line));
+	regmatch_t m[2] = { 0 };
 
-	shell_quote(&call, j->q->self);
-	buf_adds(&call, " run ");
-	shell_quote(&call, j->skills->found != NULL ? j->skills->found : "DIR");
-	buf_addf(j->text,
-	         "skillsandbox: this command %s of a skill; call the tool run_skill instead, "
-	         "or this command alone, with SCRIPT if the skill has no entrypoint: ",
-	         what);
-	visible_text(j->text, call.failed ? "" : call.data, false);
-	buf_adds(j->text, " -- SCRIPT ARGUMENTS");
-	return HOOK_ASK;
+	while (hook_line_find(copy, "\"[$][(]cat <<'([A-Z]+)'\n", 2, m)) {
+		char *const quote = copy + m[0].rm_so, *text = copy + m[0].rm_eo, *end = NULL;
+		auto_free char *mark =
+		        hook_must(strndup(copy + m[1].rm_so, (size_t)(m[1].rm_eo - m[1].rm_so)));
+		auto_free char *before = hook_must(strndup(copy, (size_t)m[0].rm_so));
+		end = strstr(text, mark);
+		size_t n = strlen(mark);
+		/* The mark may stand nowhere else, so that all shells end the text here. */
+		if (end == NULL || end[-1] != '\n' || strncmp(end + n, "\n)\"", 3) != 0 ||
+		    memchr(text, '\'', (size_t)(end - text)) != NULL ||
+		    !hook_line_matches(before, SIMPLE)) {
+			break;
+		}
+		for (char *c = quote; c < end + n + 3; c++) {
+			*c = *c == '\'' ? HOOK_MASK[0] : *c; /* as in any quotes */
+		}
+		*quote = '\'';
+		end[n + 2] = '\'';
+	}
+	return copy;
 }
 
-static enum hook_answer leave_to_owner(struct buf *text)
+/* `xargs rm` starts no file that it finds: the word xargs goes. */
+static void forget_harmless(char *text)
 {
-	buf_adds(text, "skillsandbox: this command changes what skills and agents may do, which is "
-	               "for their owner to decide");
-	return HOOK_ASK;
+	regmatch_t m[1] = { 0 };
+
+	while (hook_line_find(text, "[;|] " XARGS " (" LOOK "|" CHANGE ") ", 1, m)) {
+		text[m[0].rm_so + 2] = '_';
+	}
 }
 
 enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
@@ -252,9 +262,10 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 		{ NULL, NULL }
 	};
 	struct judging j = { .q = q, .names = known, .skills = &s, .text = text };
-	auto_free char *shown = hook_line_read(line, strlen(line), known, HOOK_SHOWN);
+	auto_free char *quoted = quote_documents(line);
+	auto_free char *shown = hook_line_read(quoted, strlen(quoted), known, HOOK_SHOWN);
 	auto_free char *flat = hook_line_read(line, strlen(line), known, HOOK_FLAT);
-	const bool simple = hook_line_matches(line, SIMPLE);
+	const bool simple = hook_line_matches(quoted, SIMPLE);
 
 	hook_skill_init(&s);
 	j.within = hook_skill_names(&s, ".");
@@ -265,26 +276,30 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 	for (size_t pass = 0; pass < 2; pass++) { /* in the second, all places are known */
 		names = hook_skill_names(&s, shown) | hook_skill_names(&s, flat) | j.within;
 	}
-	if (s.names_own || strstr(flat, "$/skillsandbox/") != NULL) {
-		return leave_to_owner(text);
-	}
-	if (simple && rewrite_line(&j)) {
-		return HOOK_REWRITE;
-	}
-	if (looks) {
-		return HOOK_PASS;
-	}
-	if (names) {
-		return ask_user(&j, "names, and may start, a file");
-	}
 	/* In simple commands a quoted text is not taken for a start of what it does not name. */
 	const char *starts = simple && !hook_line_matches(shown, NESTS) ? shown : flat;
-	if (hook_line_matches(starts, UNKNOWN "|" SCRIPTS "|" PLACES "|" FOUND) &&
-	    hook_skill_below(&s)) {
-		return ask_user(&j, "does not name, but may start, a file");
+	forget_harmless(shown);
+	const bool ours =
+	        (s.names_us && hook_line_matches(flat, OURS)) || hook_line_matches(flat, ANY);
+	if (s.names_own || strstr(flat, "$/skillsandbox/") != NULL) {
+		buf_adds(text, "skillsandbox: this may change your own settings or records of "
+		               "skillsandbox, which say what skills may do");
+	} else if (simple && rewrite_line(&j)) {
+		return HOOK_REWRITE;
+	} else if (looks) {
+		return HOOK_PASS;
+	} else if (ours && (hook_reason_decision(&s, shown, text) ||
+	                    hook_reason_decision(&s, flat, text))) {
+		return HOOK_ASK;
+	} else if (names || (hook_line_matches(starts, UNKNOWN "|" SCRIPTS "|" PLACES "|" FOUND) &&
+	                     hook_skill_below(&s))) {
+		hook_reason_skill(&s, known, names, text);
+	} else if (ours) {
+		buf_adds(text,
+		         "skillsandbox: this may start skillsandbox in a way that changes what "
+		         "skills may do");
+	} else {
+		return HOOK_PASS;
 	}
-	if ((s.names_us && hook_line_matches(flat, OURS)) || hook_line_matches(flat, ANY)) {
-		return leave_to_owner(text);
-	}
-	return HOOK_PASS;
+	return HOOK_ASK;
 }

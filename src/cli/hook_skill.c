@@ -251,22 +251,44 @@ bool hook_skill_names(struct hook_skills *s, const char *text)
 	return read_parts(s, text, "=:,!#^$+\"'` ()<>;|&") || words || s->unsure;
 }
 
+char *hook_skill_at(const struct hook_skills *s, const char *path, char **ret_name)
+{
+	struct hook_skills other = *s;
+
+	other.found = NULL;
+	for (size_t i = 0; i < s->places.n && path[0] != '\0' && other.found == NULL; i++) {
+		auto_free char *full = hook_must(path_from(s->places.v[i], path));
+		auto_free char *real = realpath(full, NULL);
+		if (real != NULL && leads_to_skill(&other, "/", real)) {
+			size_t n = strlen(other.found);
+			*ret_name = hook_must(strdup(real + n + (real[n] != '\0')));
+		}
+	}
+	return other.found;
+}
+
+/* Are they the same language? What is written for sh, bash runs, too; not the other way. */
+static bool same_language(const char *interpreter, const char *program)
+{
+	auto_buf both = BUF(MAX_PATH_BYTES);
+
+	buf_addf(&both, "%s %s", interpreter, program);
+	return strcmp(interpreter, program) == 0 ||
+	       hook_line_matches(hook_must(both.data),
+	                         "^(python(3([.][0-9]+)?)? python(3([.][0-9]+)?)?"
+	                         "|node(js)? node(js)?|sh bash)$");
+}
+
 bool hook_skill_run(const struct hook_skills *s, const char *interpreter, const char *file,
                     bool more, struct buf *out)
 {
 	AUTO(skill_found_done) struct skill_found found = { 0 };
-	auto_free char *real = realpath(file, NULL);
-	struct hook_skills other = *s;
 	struct ssb_error err = { 0 };
+	auto_free char *name = NULL, *skill = hook_skill_at(s, file, &name);
+	char *const args[] = { name, NULL };
 
-	other.found = NULL;
-	bool leads = real != NULL && leads_to_skill(&other, "/", real);
-	auto_free char *skill = other.found;
-	if (!leads || strcmp(real, skill) == 0) {
-		return false;
-	}
-	char *name = real + strlen(skill) + 1, *const args[] = { name, NULL };
-	if (skill_find(skill, s->q->config_dir, args, &found, NULL, &err) != 0) {
+	if (skill == NULL || name[0] == '\0' ||
+	    skill_find(skill, s->q->config_dir, args, &found, NULL, &err) != 0) {
 		return false;
 	}
 	/* The command must start the file like that, without arguments of its own. */
@@ -280,7 +302,7 @@ bool hook_skill_run(const struct hook_skills *s, const char *interpreter, const 
 	auto_free char *clean = hook_must(path_words(inside));
 	const char *below = path_beneath(clean, "/skill");
 	if (below == NULL || strcmp(below, name) != 0 ||
-	    (interpreter[0] != '\0' && strcmp(interpreter, program) != 0)) {
+	    (interpreter[0] != '\0' && !same_language(interpreter, program))) {
 		return false;
 	}
 	shell_quote(out, skill);

@@ -2,6 +2,7 @@
 shell must run the command of the answer as intended."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,7 @@ def place(ssb):
 COMMANDS = [
     "python3 .claude/skills/spy/main.py {args}",
     "cd .claude/skills/spy && python3 main.py {args} 2>&1",
+    "cd .claude/skills/spy; python3 main.py {args}",
     "python3 .claude/skills/spy/main.py {args} 2>&1 | cat",
     "timeout 20 /usr/bin/python3 -u \"$PWD_/.claude/skills/spy/main.py\" {args}",
 ]
@@ -71,8 +73,8 @@ def test_rewritten_command_runs_sandboxed(ssb, command):
 
 def test_a_skill_without_a_manifest(ssb):
     """A command starts a script of a SKILL.md skill: the hook's command runs it confined, with
-    the interpreter of its first line. The user is asked about another interpreter; the reason
-    names the right call."""
+    the interpreter of its first line. The user is asked about another interpreter; the command in
+    the reason runs the script confined, with the same arguments."""
     project = place(ssb)
     skill = project / ".claude/skills/spy"
     (skill / "skillsandbox.yaml").unlink()
@@ -84,9 +86,14 @@ def test_a_skill_without_a_manifest(ssb):
     answer = ask(ssb, command, project)
     run = ssb.as_caller(["sh", "-c", answer["updatedInput"]["command"]], cwd=project).ok()
     assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
-    answer = ask(ssb, "perl .claude/skills/spy/main.py", project)
-    assert answer["permissionDecision"] == "ask"
-    assert answer["permissionDecisionReason"].endswith("/spy -- SCRIPT ARGUMENTS"), answer
+    for program in ("perl", "uv run"):
+        answer = ask(ssb, f"{program} .claude/skills/spy/main.py {words}; ls", project)
+        assert answer["permissionDecision"] == "ask"
+        reason = answer["permissionDecisionReason"]
+        assert "names main.py of the skill spy" in reason, answer
+        given_command = reason.partition("write this in its place: ")[2]
+        run = ssb.as_caller(["sh", "-c", given_command], cwd=project).ok()
+        assert "cannot read" in run.text and f"arguments: {given}" in run.text, run
     # If the owner wrote a manifest for the skill, the manifest decides what is started.
     ssb.write(ssb.home / ".config/skillsandbox/skills/spy.yaml", f"""\
         skill: {{name: spy, version: "1", directory: {skill}}}
@@ -107,8 +114,6 @@ def test_a_skill_without_a_manifest(ssb):
     ("sh <<E\npython3 .claude/skills/spy/main.py\nE", "ask"),
     ("HOME=/ python3 .claude/skills/spy/main.py", "ask"),
     ("make -C .claude/skills/spy", "ask"),
-    ("skillsandbox approve --yes .claude/skills/spy", "ask"),
-    ("skillsandbox run --read / .claude/skills/spy", "ask"),
     ("skillsandbox run .claude/skills/spy", None),
     ("bash -c 'cd .claude/skills; cd spy; /usr/bin/python3 main.py'", "ask"),
     ("python3 ~+/.claude/skills/spy/main.py", "ask"),
@@ -129,17 +134,52 @@ def test_decisions(ssb, command, decision):
     assert ".claude/skills/spy" in answer["permissionDecisionReason"]
 
 
-@pytest.mark.parametrize("command", [
-    "A=1 skillsandbox session resume s", "{ skillsandbox session resume s; }",
-    "if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
-    "skillsandbox run 2>/dev/null --read / -- ls", "PATH=../alt; foo approve x",
-    "echo x >> ~/.config/skillsandbox/policy.yaml", "rm -r ~/.local/state/skillsandbox/approvals",
-    "skillsandbox serve --write ~ --skills none", "skillsandbox approvals --json --revoke none",
+OWN = "may change your own settings or records"
+
+
+@pytest.mark.parametrize("command, reason", [
+    ("A=1 skillsandbox session resume s", "would resume a session"),
+    ("{ skillsandbox session resume s; }", "would resume a session"),
+    ("if true; then ! sudo nice -n 3 timeout -k 1 5 skillsandbox session resume s; fi",
+     "would resume a session"),
+    ("skillsandbox approve --yes \"$D\"", "would approve a skill"),
+    ("skillsandbox run 2>/dev/null --read / -- ls", "would grant a command: --read /"),
+    ("skillsandbox run --net example.org --project .claude/skills/spy -- x",
+     "would grant the skill spy: --net example.org --project"),
+    ("PATH=../alt; foo approve x", "would approve x"),
+    ("echo x >> ~/.config/skillsandbox/policy.yaml", OWN),
+    ("rm -r ~/.local/state/skillsandbox/approvals", OWN),
+    ("skillsandbox serve --write ~ --skills none", "would grant all skills that it serves"),
+    ("skillsandbox approvals --json --revoke none", "would take back the approval of none"),
+    ("skillsandbox setup claude-code", "would change what an agent starts, by setup claude-code"),
 ])
-def test_what_only_the_owner_says_is_asked(ssb, command):
+def test_what_only_the_owner_says_is_asked(ssb, command, reason):
     answer = ask(ssb, command, place(ssb))
     assert answer["permissionDecision"] == "ask"
-    assert "for their owner to decide" in answer["permissionDecisionReason"]
+    assert f"this {reason}" in answer["permissionDecisionReason"]
+
+
+def test_the_owner_can_type_what_is_asked(ssb):
+    """The reason contains the command with which the owner decides; it approves that skill."""
+    project = place(ssb)
+    reason = ask(ssb, "skillsandbox approve --yes .claude/skills/spy", project)
+    words = reason["permissionDecisionReason"].partition("at a terminal: ")[2]
+    assert words.endswith("/.claude/skills/spy")
+    ssb.as_caller(["sh", "-c", words + " --yes"], cwd="/").ok()
+    assert "spy" in ssb.ssb("approvals").ok().text
+
+
+def test_a_commit_message_is_no_command(ssb):
+    """Agents write messages as here documents. One that names a skill's file passes; a program
+    that executes the text does not (the control starts the skill)."""
+    project = place(ssb)
+    text = "\"$(cat <<'EOF'\npython3 .claude/skills/spy/main.py\nEOF\n)\""
+    assert ask(ssb, f"git commit -m {text}", project) is None
+    assert harness.SECRET in ssb.bare(["sh", "-c", f"sh -c {text}"], cwd=project).ok().text
+    assert ask(ssb, f"sh -c {text}", project)["permissionDecision"] == "ask"
+    early = text.replace("python3", "EOF\npython3").replace("\nEOF\n)", "\n)")
+    assert harness.SECRET in ssb.bare(["sh", "-c", f"echo {early}"], cwd=project).ok().text
+    assert ask(ssb, f"echo {early}", project)["permissionDecision"] == "ask"
 
 
 @pytest.mark.parametrize("program", ["./ssb", "ssb", "skillsandbox"])
@@ -155,7 +195,8 @@ def test_our_program_under_another_name(root, program, command):
     r = root.ssb("hook", "claude-code", stdin=stdin, env={"PATH": f"{project}:{harness.PATH}"}).ok()
     answer = r.json()["hookSpecificOutput"]
     assert answer["permissionDecision"] == "ask"
-    assert "for their owner to decide" in answer["permissionDecisionReason"]
+    would = "would (approve|grant|change) |in a way that changes what skills may do"
+    assert re.search(would, answer["permissionDecisionReason"])
     assert ask(root, f"./other {command}", project) is None
 
 

@@ -15,6 +15,8 @@
 
 #include "cli/hook_skill.c"
 
+#include "cli/hook_reason.c"
+
 #include "cli/hook_judge.c"
 
 static const char MANIFEST[] =
@@ -67,6 +69,9 @@ static inline int make_world(void **state)
 	put("skills/m/SKILL.md", "---\nname: m\n---\n");
 	put("skills/m/scripts/a.py", "");
 	put("skills/m/scripts/b", "#!/usr/bin/perl\n");
+	put("skills/m/scripts/c.sh", "#!/bin/bash\n");
+	put("skills/m/scripts/d.js", "");
+	put("skills/m/scripts/e.sh", "#!/bin/sh\n");
 	put("skills/w/manifest.yaml", "name: w\n");
 	put("skills/w/skill.py", "");
 	put("SKILL.md", "---\nname: project\n---\n");

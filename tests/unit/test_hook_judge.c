@@ -31,6 +31,14 @@ static void test_rewritten(void **state)
 		  "cd skills/x && " RUN "@/skills/x -- a" },
 		{ "cd \"skills/x\" && python3 ./main.py", ".",
 		  "cd \"skills/x\" && " RUN "@/skills/x" },
+		{ "cd skills/x; python3 main.py a", ".", "cd skills/x; " RUN "@/skills/x -- a" },
+		{ "cd tools\npython3 ../skills/x/main.py", ".", "cd tools\n" RUN "@/skills/x" },
+		/* the same language under another name */
+		{ "python skills/x/main.py", ".", RUN "@/skills/x" },
+		{ "/usr/bin/python3.11 skills/m/scripts/a.py a", ".",
+		  RUN "@/skills/m -- scripts/a.py a" },
+		{ "sh skills/m/scripts/c.sh", ".", RUN "@/skills/m -- scripts/c.sh" },
+		{ "nodejs skills/m/scripts/d.js", ".", RUN "@/skills/m -- scripts/d.js" },
 		/* the first command of a pipe, if the others only look */
 		{ "python3 skills/x/main.py | head", ".", RUN "@/skills/x | head" },
 		{ "python3 skills/x/main.py a 2>&1 | grep 'b|c' | head -3", ".",
@@ -105,7 +113,7 @@ static void test_brackets(void **state)
 		                            "a1",     "a[1]/[s]", "a[1]/[s]/q", "a[1]/[s]/q/k",
 		                            "a[1]/s", "a1/l" };
 	static const char *const LINES[] = {
-		"python3 q/r/k/main.py; make",   "cd q/r; python3 k/main.py",
+		"python3 q/r/k/main.py; make",   "cd q/r; python3 k/main.py; make",
 		"python3 [s]/q/k/main.py | cat", "python3 '[s]/q/k/main.py' | cat",
 		"python3 q/*/k/main.py | cat",   "cd @/a1; python3 l/$X/a.py"
 	};
@@ -217,7 +225,7 @@ static void test_own_files(void **state)
 		world_state = kept;
 		enum hook_answer a = ask(line, ".", false, &text);
 		if (a != (asked ? HOOK_ASK : HOOK_PASS) ||
-		    (asked && strstr(text.data, "for their owner to decide") == NULL)) {
+		    (asked && strstr(text.data, "your own settings or records") == NULL)) {
 			print_error("%s: %d\n", line, a);
 			wrong++;
 		}

@@ -14,6 +14,8 @@
 
 #include "cli/hook_skill.c"
 
+#include "cli/hook_reason.c"
+
 #include "cli/hook_judge.c"
 
 static const struct hook_name NAMES[] = { { "HOME", "/home/me" },
