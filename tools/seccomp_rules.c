@@ -64,6 +64,7 @@
 #define K_PROT_EXEC     4U
 #define K_MAP_HUGETLB   0x40000U
 #define K_MFD_HUGETLB   4U
+#define K_MFD_NO_FLAG   0x3ffffe0U /* neither a flag nor the size of a huge page (Linux 6.18) */
 #define K_SHM_HUGETLB   04000U
 #define K_TIOCSTI       0x5412U
 #define K_TIOCLINUX     0x541cU
@@ -258,8 +259,14 @@ const struct seccomp_rule SECCOMP_RULES[] = {
 	NO_SOCKET_PROGRAM(K_SO_PORT_EBPF),
 	/* Huge pages come from a pool that the administrator has reserved. Neither a cgroup nor the
 	 * watchdog counts them as memory. ENOMEM is the kernel's own answer without such a pool,
-	 * which is the usual case. */
+	 * which is the usual case. EINVAL is its answer to flags that it does not know: Chromium
+	 * asks with all flags whether memfd_create() exists, and aborts after any other errno. */
 	{ "mmap", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(3, K_MAP_HUGETLB) } },
+	{ "memfd_create",
+	  IN_ALL,
+	  TO_ANY,
+	  DENY(EINVAL),
+	  { ANY_OF(1, K_MFD_HUGETLB), ANY_OF(1, K_MFD_NO_FLAG) } },
 	{ "memfd_create", IN_ALL, TO_ANY, DENY(ENOMEM), { ANY_OF(1, K_MFD_HUGETLB) } },
 	{ "shmget", IN_ALL, TO_OWN, DENY(EPERM), { ANY_OF(2, K_SHM_HUGETLB) } },
 

@@ -310,6 +310,11 @@
         { ALL, TO_ANY, E(ENOMEM), "mmap", { 0, 1 << 21, 3, HIGH | 0x54060022 } },
         { ALL, TO_ANY, ALLOW, "mmap", { 0, 1 << 21, 3, HIGH | 0x22 } },
         { ALL, TO_ANY, E(ENOMEM), "memfd_create", { 0, 5 } },
+        { ALL, TO_ANY, E(ENOMEM), "memfd_create", { 0, HIGH | 0xfc00001f } },
+        { ALL, TO_ANY, E(EINVAL), "memfd_create", { 0, 0x24 } },
+        { ALL, TO_ANY, E(EINVAL), "memfd_create", { 0, 0x2000004 } },
+        { ALL, TO_ANY, E(EINVAL), "memfd_create", { 0, HIGH | 0xffffffff } },
+        { ALL, TO_ANY, ALLOW, "memfd_create", { 0, 0xfffffffb } }, /* the kernel's EINVAL */
         { ALL, TO_ANY, ALLOW, "memfd_create", { 0, 0x13 } },
         { ALL, TO_OWN, E(EPERM), "shmget", { 0, 1 << 21, 04600 } },
         { ALL, TO_OWN, ALLOW, "shmget", { 0, 1 << 21, 01600 } },
