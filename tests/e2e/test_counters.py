@@ -203,6 +203,13 @@ def test_no_huge_page(ssb, way):
     assert outside(ssb, code) == [4, None]
 
 
+def test_flags_of_huge_pages(ssb):
+    """Chromium asks with all flags whether memfd_create() exists, and aborts if the answer is not
+    EINVAL."""
+    code = HUGE.replace("WAY", "lambda: libc.memfd_create(b'', ctypes.c_uint(0xffffffff))")
+    assert inside(ssb, code)[0] == outside(ssb, code) == [0, "EINVAL"]
+
+
 def test_files_in_flight(ssb):
     (made, why), _ = inside(ssb, IN_FLIGHT, max_open_files=256)
     assert 200 <= made <= 257 and why == "ETOOMANYREFS"
