@@ -173,7 +173,7 @@
 /* Different things shown for one record; further ones are counted. */
 #define MAX_VIEW_DENIED 5120      /* the first denied attempts, of any threat class */
 #define MAX_VIEW_CLASS  256       /* further denied attempts of each threat class */
-#define MAX_LOST 16 /* files in the private home that a message counts */
+#define MAX_LOST        16        /* files in the private home that a message counts */
 #define MAX_VIEW_GROUP  640       /* attempts of each enum render_group that were not denied */
 #define MAX_VIEW_FIRSTS (1 << 18) /* lines to which a later line may refer as `repeat_of` */
 #define MAX_RUNS        (1 << 20) /* runs in the state directory */

@@ -19,6 +19,34 @@ static inline void own_close(int *fd)
 	}
 }
 
+/* Several fds. Those with consecutive numbers are closed by one call. */
+struct own_fds {
+	int v[16];
+	unsigned n;
+};
+
+static inline void own_close_all(struct own_fds *fds)
+{
+	for (unsigned first = 0, next; first < fds->n; first = next) {
+		for (next = first + 1; next < fds->n && fds->v[next] == fds->v[next - 1] + 1;) {
+			next++;
+		}
+		(void)close_range((unsigned)fds->v[first], (unsigned)fds->v[next - 1], 0);
+	}
+	fds->n = 0;
+}
+
+/* Takes the fd, unless it is -1. If there is no room, closes the others first. */
+static inline void own_add(struct own_fds *fds, int fd)
+{
+	if (fds->n == sizeof(fds->v) / sizeof(fds->v[0])) {
+		own_close_all(fds);
+	}
+	if (fd >= 0) {
+		fds->v[fds->n++] = fd;
+	}
+}
+
 static inline void own_free(void *p)
 {
 	free(*(void **)p);

@@ -1,7 +1,7 @@
 /* main.c - the command table, and the start of the program. Work that is done before the
  * command is known delays every run, so there must be as little of it as possible. */
-#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -112,8 +112,10 @@ const struct command *command_find(char *const words[], int *ret_n)
  * error and does not end this process. */
 static int prepare_streams(void)
 {
-	for (int fd = 0; fd <= 2; fd++) {
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd) {
+	struct pollfd p[] = { { .fd = 0 }, { .fd = 1 }, { .fd = 2 } };
+	(void)poll(p, ARRAY_LEN(p), 0);
+	for (size_t i = 0; i < ARRAY_LEN(p); i++) {
+		if ((p[i].revents & POLLNVAL) != 0 && open("/dev/null", O_RDWR) != p[i].fd) {
 			return -1;
 		}
 	}

@@ -24,13 +24,22 @@ static bool is_check(const struct seccomp_notif *n, const struct observed_call *
 
 static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
 {
+	uint64_t next[8];
+	ssize_t known = 0;
 	size_t used = 0;
 
 	while (argv != 0) {
 		size_t n = x->e.n_args;
-		uint64_t at;
-		if (notify_read(tid, argv + n * sizeof(at), &at, sizeof(at)) != sizeof(at) ||
-		    at == 0) {
+		size_t i = n % ARRAY_LEN(next);
+		if (i == 0) {
+			known = notify_read(tid, argv + n * sizeof(*next), next, sizeof(next));
+		}
+		if (known < (ssize_t)((i + 1) * sizeof(*next)) &&
+		    notify_read(tid, argv + n * sizeof(*next), &next[i], sizeof(*next)) !=
+		            sizeof(*next)) {
+			return;
+		}
+		if (next[i] == 0) {
 			return;
 		}
 		if (n == OBSERVE_ARGS || used == sizeof(x->bytes)) {
@@ -39,7 +48,7 @@ static void read_arguments(pid_t tid, uint64_t argv, struct exec_asked *x)
 		}
 		char *to = x->bytes + used;
 		size_t room = sizeof(x->bytes) - used;
-		ssize_t len = notify_read_string(tid, at, to, room);
+		ssize_t len = notify_read_string(tid, next[i], to, room);
 		x->e.args_cut = len < 0;
 		if (len < 0) {
 			len = errno == ENAMETOOLONG ? (ssize_t)room - 1 : 0;

@@ -20,10 +20,10 @@
 #include "os/notify.h"
 
 /* The supervisor's loop answers the first calls of a run; a program that needs only libc makes
- * three. After CALLS_BEFORE_THREAD calls, a thread is started that does nothing but answer calls.
+ * four. After CALLS_BEFORE_THREAD calls, a thread is started that does nothing but answer calls.
  * Starting the thread takes as long as six calls in the loop, but then a call takes only a fifth of
  * the time. */
-#define CALLS_BEFORE_THREAD 4
+#define CALLS_BEFORE_THREAD 5
 #define THREAD_STACK        ((size_t)256 * 1024)
 #define WRITE_MS            15 /* how long an event waits in the queue for more events */
 #define SERVICE_LOOKS       20 /* searches per second for a service of the skill */

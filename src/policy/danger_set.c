@@ -96,10 +96,14 @@ void danger_drop(struct danger *d, size_t from)
  * another directory: the owner's keys may be there. Reads /etc/passwd and asks no name service. */
 static int add_other_homes(struct danger *d, const struct owner *o)
 {
+	char room[4096];
 	auto_file f = fopen("/etc/passwd", "re");
 	auto_free char *line = NULL;
 	size_t size = 0;
 
+	if (f != NULL) {
+		(void)setvbuf(f, room, _IOFBF, sizeof(room));
+	}
 	while (f != NULL && getline(&line, &size, f) > 0) {
 		char *save = NULL;
 		char *field[6];

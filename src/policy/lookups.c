@@ -40,8 +40,9 @@ void lookups_list(struct lookups *l, const char *home, const char *name)
 {
 	char names[LISTED_BYTES];
 	auto_free char *dir = path_join(home, name);
-	auto_fd fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	bool missing = dir != NULL && fd < 0 && file_is_missing(errno);
+	bool listed = dir != NULL && !lookups_may_exist(l, dir);
+	auto_fd fd = dir != NULL && !listed ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	bool missing = listed || (dir != NULL && fd < 0 && file_is_missing(errno));
 	size_t len = fd >= 0 ? read_names(fd, names) : missing ? 0 : SIZE_MAX;
 
 	if (l->n_listed == MAX_LISTED_DIRS || len == SIZE_MAX) {

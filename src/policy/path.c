@@ -34,7 +34,8 @@ static int parent_by_name(const struct stat *st, const char *path)
 
 int chain_from(int fd, const char *path, struct chain *ret)
 {
-	auto_fd at = -1;
+	AUTO(own_close_all) struct own_fds held = { .n = 0 };
+	int at = fd;
 	struct stat st;
 	size_t n = 0;
 
@@ -45,17 +46,16 @@ int chain_from(int fd, const char *path, struct chain *ret)
 	ret->mode[n] = st.st_mode;
 	ret->v[n++] = (struct object){ st.st_dev, st.st_ino };
 	for (;;) {
-		int from = at >= 0 ? at : fd;
-		int up = S_ISDIR(st.st_mode) ? openat(from, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+		int up = S_ISDIR(st.st_mode) ? openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
 		                             : -1;
-		if (up < 0 && at < 0) {
+		if (up < 0 && at == fd) {
 			up = parent_by_name(&st, path);
 		}
 		if (up < 0) {
 			return -1;
 		}
-		own_close(&at);
 		at = up;
+		own_add(&held, up);
 		if (fstat(at, &st) < 0) {
 			return -1;
 		}

@@ -517,6 +517,9 @@ int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run
 	for (size_t i = 0; i < plan->n_grants; i++) {
 		places += grant_is_work(&plan->grants[i]);
 	}
+	if (places == 0 && repos == NULL) {
+		return 0; /* nothing is granted to be written */
+	}
 	size_t most = places * PROTECTED_COUNT + (repos != NULL ? repos->n_named : 0) + MAX_HELD;
 	struct placeholders *p = calloc(1, sizeof(*p) + most * sizeof(p->v[0]));
 	if (p == NULL) {

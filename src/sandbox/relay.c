@@ -151,6 +151,8 @@ void pump_turn(struct pump *p, short revents)
 	}
 	if (p->len > 0) {
 		pump_write(p);
+	} else if ((revents & (POLLIN | POLLHUP)) == POLLHUP) {
+		pump_end(p); /* no writer is left, and nothing to read */
 	} else if (p->from >= 0) {
 		pump_read(p);
 	}

@@ -169,9 +169,16 @@ static void exec_program(const struct stage *s, struct ssb_error *err)
 		         argv[0]);
 		return;
 	}
+	/* For a bare command, the caller finds the program and prints the whole command. */
+	const char *slash = strrchr(argv[0], '/');
+	bool skill = s->config->plan->skill_dir != NULL && slash != NULL && slash > argv[0] &&
+	             strncmp(argv[0], "/skill/", strlen("/skill/")) != 0;
 	ssb_fail(err, SSB_E_NOT_FOUND, denied, "entrypoint",
-	         "'%.200s', or the interpreter that it names, is not in the sandbox%s", argv[0],
-	         s->config->plan->toolchain_auto ? "" : "; --toolchain auto may show it");
+	         "'%.200s', or the interpreter that it names, is not in the sandbox%s%.*s", argv[0],
+	         skill                             ? "; to show it: --read "
+	         : s->config->plan->toolchain_auto ? ""
+	                                           : "; --toolchain auto may show it",
+	         skill ? (int)(slash - argv[0]) : 0, argv[0]);
 }
 
 static int fail_pty(struct ssb_error *err)

@@ -36,7 +36,7 @@ static int key_check(const struct owner *o, const struct key_file *f, const stru
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "'%s/%s' is not a regular file; remove it", o->state_dir, f->name);
 	}
-	if (st->st_uid != geteuid()) {
+	if (st->st_uid != o->uid) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "'%s/%s' belongs to uid %u, not to you; remove it, or set "
 		                "XDG_STATE_HOME to a directory of your own",
@@ -201,7 +201,7 @@ static int key_directory_check(const struct owner *o, int dir_fd, struct ssb_err
 	if (fstat(dir_fd, &st) != 0) {
 		return ssb_fail(err, SSB_E_SYS, errno, WHERE, "cannot look at '%s'", o->state_dir);
 	}
-	if (st.st_uid != geteuid()) {
+	if (st.st_uid != o->uid) {
 		return ssb_fail(err, SSB_E_POLICY, 0, WHERE,
 		                "the directory '%s' belongs to uid %u, not to you; set "
 		                "XDG_STATE_HOME to a directory of your own",
@@ -276,13 +276,13 @@ bool trace_key_ready(const struct owner *o)
 	            (int)sizeof(secret) ||
 	    snprintf(public, sizeof(public), "%s/%s", o->state_dir, PUBLIC.name) >=
 	            (int)sizeof(public) ||
-	    stat(o->state_dir, &dir) != 0 || dir.st_uid != geteuid() || (dir.st_mode & 0022) != 0 ||
+	    stat(o->state_dir, &dir) != 0 || dir.st_uid != o->uid || (dir.st_mode & 0022) != 0 ||
 	    lstat(public, &pub) != 0 || !S_ISREG(pub.st_mode)) {
 		return false;
 	}
 	auto_fd fd = open(secret, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	bool ready = fd >= 0 && fstat(fd, &key) == 0 && S_ISREG(key.st_mode) &&
-	             key.st_uid == geteuid() && (key.st_mode & SECRET.refused) == 0 &&
+	             key.st_uid == o->uid && (key.st_mode & SECRET.refused) == 0 &&
 	             key_decode(fd, seed) == 0;
 	explicit_bzero(seed, sizeof(seed));
 	return ready;
