@@ -466,7 +466,7 @@ static int make_change(const struct setup *s, const struct setup_change *change,
 			             "the last command above yourself");
 		}
 	}
-	return rc == 0 && change->hook ? setup_file_replace(&s->hook, err) : rc;
+	return rc;
 }
 
 /* Reads the configuration again and checks it: a client's command may change nothing and still
@@ -536,10 +536,11 @@ static int set_up(struct setup *s, const struct request *r, struct ssb_error *er
 		return EXIT_FINDINGS;
 	}
 	if (make_change(s, &change, err) != 0 ||
-	    (change.server && !s->editing && check_change(s, err) != 0)) {
+	    (change.server && !s->editing && check_change(s, err) != 0) ||
+	    (change.hook && setup_file_replace(&s->hook, err) != 0)) {
 		return -1;
 	}
-	say_notef("done; restart %s to use it", s->client->name);
+	say_notef("done; restart %s", s->client->name);
 	return EXIT_FINE;
 }
 

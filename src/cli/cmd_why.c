@@ -47,7 +47,11 @@ static void put_item(struct buf *out, size_t number, const struct overview_item 
 	if (i->let_through) {
 		put_row(out, "but", "it was NOT prevented");
 	}
-	put_row(out, "to allow", failed && i->remedy[0] == '\0' ? NULL : why_remedy(i));
+	if (!failed && i->remedy[0] == '\0') {
+		buf_addf(out, "   %s\n", why_remedy(i));
+	} else {
+		put_row(out, "to allow", i->remedy);
+	}
 }
 
 static void put_json_list(struct buf *out, const struct overview *v)

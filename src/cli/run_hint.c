@@ -12,6 +12,7 @@
 #include "base/shell_quote.h"
 #include "base/visible.h"
 #include "cli/say.h"
+#include "cli/setup_client.h"
 #include "cli/screen.h"
 #include "policy/owner.h"
 #include "policy/path.h"
@@ -47,6 +48,23 @@ static void hint_command(struct buf *out, const struct request *r)
 	}
 }
 
+/* "run NAME": the word is the name of a skill in a usual place. */
+static void hint_name(struct buf *out, const struct request *r)
+{
+	const struct setup_client *c;
+
+	for (size_t i = 0; out->len == 0 && (c = setup_client_at(i)) != NULL; i++) {
+		auto_buf dir = BUF(PATH_MAX);
+		buf_addf(&dir, "%s/%s/%s", r->owner.home, c->skills, r->operands.v[0]);
+		if (!dir.failed && skill_is_one(dir.data)) {
+			put_run(out, "for the skill of this name", r);
+			buf_addc(out, ' ');
+			shell_quote(out, dir.data);
+			put_words(out, r->operands.v + 1);
+		}
+	}
+}
+
 /* "run SKILL/scripts/x.py": the first word is a file in the directory of a skill. */
 static void hint_script(struct buf *out, const struct request *r)
 {
@@ -56,11 +74,16 @@ static void hint_script(struct buf *out, const struct request *r)
 	for (char *end; file != NULL && (end = strrchr(dir, '/')) != NULL && end > dir;) {
 		*end = '\0';
 		if (skill_is_one(dir)) {
-			put_run(out, "for this script of a skill", r);
+			const char *name = file + strlen(dir) + 1;
+			bool script = strcmp(name, "SKILL.md") != 0 &&
+			              strcmp(name, "skillsandbox.yaml") != 0;
+			put_run(out, script ? "for this script of a skill" : "for this skill", r);
 			buf_addc(out, ' ');
 			shell_quote(out, dir);
-			buf_addc(out, ' ');
-			shell_quote(out, file + strlen(dir) + 1);
+			if (script) {
+				buf_addc(out, ' ');
+				shell_quote(out, name);
+			}
 			put_words(out, r->operands.v + 1);
 			return;
 		}
@@ -117,6 +140,9 @@ void run_hint(const struct request *r, const struct ssb_error *err)
 		hint_program(&out, r);
 	} else if (!r->operands.dashes && !there && strchr(first, '/') == NULL) {
 		hint_command(&out, r);
+		if (out.len == 0) {
+			hint_name(&out, r);
+		}
 	} else if (!r->operands.dashes && there && S_ISREG(st.st_mode)) {
 		hint_script(&out, r);
 	}

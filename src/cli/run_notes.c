@@ -128,7 +128,7 @@ void run_notes_start(const struct request *r, const struct ssb_plan *plan)
 {
 	if (plan->elsewhere && !request_has(r, FLAG_QUIET) && isatty(STDERR_FILENO)) {
 		say_notef("the current directory is not in the sandbox, so the command starts in "
-		          "%s; to show it: --read .",
+		          "%s; to show it: --read ., or --project to let the command write it",
 		          plan->workdir);
 	}
 }

@@ -58,7 +58,8 @@ static int put_path(const struct setup_place *p, bool project, struct buf *path,
 	} else if (!project && set != NULL && set[0] == '/') {
 		buf_addf(path, "%s/%s", set, p->file);
 	} else if (!project && home != NULL && home[0] == '/') {
-		buf_addf(path, "%s/%s/%s", home, p->otherwise, p->file);
+		buf_addf(path, "%s/%s%s%s", home, p->otherwise, p->otherwise[0] != '\0' ? "/" : "",
+		         p->file);
 	} else {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                project ? "the current directory has no path (was it removed?)"

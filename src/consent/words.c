@@ -174,17 +174,20 @@ static const struct ability *pick_any(const struct abilities *a, enum ability_ki
 	return found != NULL ? found : pick_ability(a, kind, false);
 }
 
+enum which_things { ALL_THINGS, SECRET_THINGS };
+
 /* Writes "a.example, b.example and c.example (and 2 more)". Variables are named only if they are
  * secret. */
-static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
+static void add_some(struct buf *out, const struct abilities *a, enum ability_kind kind,
+                     enum which_things which)
 {
 	size_t n = 0, told = 0;
 
 	for (size_t turn = 0; turn < 2; turn++) {
 		for (size_t i = 0; i < a->n; i++) {
 			const struct ability *v = &a->v[i];
-			bool counts =
-			        v->kind == kind && !v->never && (v->secret || kind != ABILITY_ENV);
+			bool counts = v->kind == kind && !v->never &&
+			              (v->secret || (which == ALL_THINGS && kind != ABILITY_ENV));
 			n += counts && turn == 0 ? 1 : 0;
 			if (counts && turn == 1 && told < WORST_NAMES) {
 				const char *before = told == 0 ? ""
@@ -201,6 +204,11 @@ static void add_things(struct buf *out, const struct abilities *a, enum ability_
 	}
 }
 
+static void add_things(struct buf *out, const struct abilities *a, enum ability_kind kind)
+{
+	add_some(out, a, kind, ALL_THINGS);
+}
+
 static void say_worst_with_network(struct buf *out, const struct abilities *a)
 {
 	const struct ability *secret = pick_ability(a, ABILITY_READ, true);
@@ -211,7 +219,9 @@ static void say_worst_with_network(struct buf *out, const struct abilities *a)
 	read = read != NULL ? read : pick_ability(a, ABILITY_WRITE, false);
 
 	if (secret != NULL) {
-		buf_addf(out, "it can read %s and send them", secret->thing);
+		buf_adds(out, "it can read ");
+		add_some(out, a, secret->kind, SECRET_THINGS);
+		buf_adds(out, " and send them");
 		if (key != NULL) {
 			buf_adds(out, ", with what is in ");
 			add_things(out, a, ABILITY_ENV);
@@ -222,17 +232,22 @@ static void say_worst_with_network(struct buf *out, const struct abilities *a)
 		buf_adds(out, "it can send what is in ");
 		add_things(out, a, ABILITY_ENV);
 		if (read != NULL) {
-			buf_addf(out, ", and what it reads in %s,", read->thing);
+			buf_adds(out, ", and what it reads in ");
+			add_things(out, a, read->kind);
+			buf_addc(out, ',');
 		}
 		buf_adds(out, " to ");
 	} else if (read != NULL) {
-		buf_addf(out, "it can read %s and send what it reads to ", read->thing);
+		buf_adds(out, "it can read ");
+		add_things(out, a, read->kind);
+		buf_adds(out, " and send what it reads to ");
 	} else {
 		buf_adds(out, "it can send its arguments and its input to ");
 	}
 	add_things(out, a, ABILITY_NETWORK);
 	if (write != NULL) {
-		buf_addf(out, ", and store what it receives from there in %s", write->thing);
+		buf_adds(out, ", and store what it receives from there in ");
+		add_things(out, a, ABILITY_WRITE);
 	}
 }
 
@@ -245,14 +260,20 @@ static void say_worst_alone(struct buf *out, const struct abilities *a)
 	other = other != NULL ? other : pick_any(a, ABILITY_PROGRAMS);
 	other = other != NULL ? other : pick_any(a, ABILITY_LIMIT);
 
-	if (write != NULL) {
-		buf_addf(out, "it can change or delete %s; it cannot send anything anywhere",
-		         write->thing);
-	} else if (read != NULL) {
-		buf_addf(out, "it can read %s; it cannot send anything anywhere", read->thing);
-	} else if (other != NULL) {
-		buf_addf(out, "it can use %s; it cannot send anything anywhere", other->thing);
+	if (write == NULL && read == NULL && other == NULL) {
+		return;
 	}
+	if (write != NULL) {
+		buf_adds(out, "it can change or delete ");
+		add_things(out, a, ABILITY_WRITE);
+	}
+	if (read != NULL) {
+		buf_adds(out, write != NULL ? ", and read " : "it can read ");
+		add_things(out, a, ABILITY_READ);
+	} else if (write == NULL) {
+		buf_addf(out, "it can use %s", other->thing);
+	}
+	buf_adds(out, "; it cannot send anything anywhere");
 }
 
 /* Sets a->worst for the abilities that are left. Returns -1 if out of memory. */

@@ -423,7 +423,7 @@ static int fail_no_script(const char *path, struct ssb_error *err)
 	}
 	skill_scripts(&dir, &names);
 	return ssb_fail(err, SSB_E_USAGE, 0, "learn",
-	                "name the script to run after the skill's directory; the skill has: %s",
+	                "after the skill's directory, name the script to run; the skill has: %s",
 	                names.len > 0 ? names.data : "none");
 }
 

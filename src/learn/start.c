@@ -33,7 +33,7 @@ static int find_only(int fd, const char *dir, struct script *ret, struct ssb_err
 	return all.n == 0 ? ssb_fail(err, SSB_E_NOT_FOUND, 0, "script",
 	                             "there is no script to run in '%.200s'", dir)
 	                  : ssb_fail(err, SSB_E_USAGE, 0, "script",
-	                             "name the script to run after the directory, which has: %s",
+	                             "after the directory, name the script to run; it has: %s",
 	                             names.data);
 }
 

@@ -424,6 +424,18 @@ static int find_hits(struct build *b, const struct path_request *r, const struct
 	return ret->n == 0 ? unlisted_judge(b, r, s, room, ret) : 0;
 }
 
+/* True for a file that keeps passwords or keys in any directory: .env, .env.local, .netrc. */
+static bool keeps_secrets(const char *path)
+{
+	static const char *const NAMES[] = { ".env",   ".netrc",  ".git-credentials",
+		                             ".npmrc", ".pypirc", ".pgpass" };
+	const char *name = strrchr(path, '/');
+
+	name = name != NULL ? name + 1 : path;
+	return strncmp(name, ".env.", strlen(".env.")) == 0 ||
+	       ARRAY_HAS(e, NAMES, ARRAY_LEN(NAMES), strcmp(*e, name) == 0);
+}
+
 char *judge_named(struct build *b, const struct path_request *r, const struct subject *s,
                   bool *ret_never)
 {
@@ -443,6 +455,9 @@ char *judge_named(struct build *b, const struct path_request *r, const struct su
 		*ret_never = never != NULL && ((never->place->flags & DANGER_NEVER) != 0 ||
 		                               never->how != DANGER_CONTAINS);
 		return explain_hit(b, never != NULL ? never : best_hit(&hits, 0));
+	}
+	if (keeps_secrets(whole)) {
+		return build_printf(b, "files of this name keep passwords or keys");
 	}
 	const char *part = r->access == ACCESS_WRITE ? protected_part(whole) : NULL;
 	return part != NULL ? explain_protected(b, part) : NULL;

@@ -503,7 +503,7 @@ int plan_check_script(const struct ssb_plan *p, struct ssb_error *err)
 	return !plan_lacks_script(p)
 	               ? 0
 	               : ssb_fail(err, SSB_E_USAGE, 0, "script",
-	                          "name the script to run after the skill's directory; the skill "
+	                          "after the skill's directory, name the script to run; the skill "
 	                          "has: %s",
 	                          p->scripts);
 }

@@ -12,7 +12,7 @@ const char *why_reason(const struct overview_item *i)
 
 const char *why_remedy(const struct overview_item *i)
 {
-	return i->remedy[0] != '\0' ? i->remedy : "it cannot be allowed";
+	return i->remedy[0] != '\0' ? i->remedy : "this cannot be allowed";
 }
 
 void why_limit(struct buf *out, const struct overview_item *i)

@@ -208,7 +208,8 @@ static const char *place_in(const char *name, const char *word, const char **ret
 			return "has \"..\" in it";
 		}
 	}
-	return *word == '\0' || *word == '-'                        ? "is not the path of a script"
+	return *word == '-' ? "is not the path of a script; options go before the skill's directory"
+	       : *word == '\0'                                      ? "is not the path of a script"
 	       : strlen(word) >= MAX_PATH_BYTES - strlen("/skill/") ? "is too long"
 	       : !yaml_can_hold(word)                               ? "has invisible characters"
 	                                                            : NULL;

@@ -80,13 +80,16 @@ def test_a_directory_and_names_with_odd_bytes(ssb, files):
 
 
 @pytest.mark.parametrize("word", ["~/.ssh/id_ed25519", "key.csv", "--k=key.csv", "../.ssh", "..",
-                                  "~/.aws/credentials", "/etc/shadow", "hard.csv", "STATE"])
+                                  "~/.aws/credentials", "/etc/shadow", "hard.csv", "STATE",
+                                  ".env", "--settings=.env.local"])
 @pytest.mark.parametrize("access", ["read", "write"])
 def test_what_no_word_reaches(ssb, files, word, access):
     """A dangerous place is withheld, the run goes on without it, and the remedy that is printed is
     right: followed literally, it grants the file."""
     d = ssb.skill(READ, arguments=access)
     os.link(ssb.home / ".ssh/id_ed25519", files / "hard.csv")
+    for name in (".env", ".env.local"):
+        ssb.write(files / name, SECRET)
     ssb.run(d).ok()  # makes the state directory
     word = str(ssb.state / "skillsandbox") if word == "STATE" else word
     r = ssb.run(d, word, cwd=files).ok()
@@ -99,7 +102,7 @@ def test_what_no_word_reaches(ssb, files, word, access):
     assert flags[0] == f"--{access}" and len(flags) == 2
     again = ssb.run(*flags, d, word, cwd=files)
     assert "withheld" not in again.errors and "is refused" not in again.errors, again
-    if word in ("hard.csv", "~/.ssh/id_ed25519", "key.csv"):
+    if word in ("hard.csv", "~/.ssh/id_ed25519", "key.csv", ".env"):
         assert SECRET in again.ok().text, again
 
 

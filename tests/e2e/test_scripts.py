@@ -142,7 +142,7 @@ def test_init(user):
     (bare / "skillsandbox.yaml").unlink()
     user.write(bare / "stop.py", "")
     several = user.ssb("init", bare)
-    assert several.code == 2 and "which has: go.py, stop.py" in several.errors, several
+    assert several.code == 2 and "it has: go.py, stop.py" in several.errors, several
     assert not (bare / "skillsandbox.yaml").exists()
     user.ssb("init", bare, "go.py").ok()
     assert user.run(bare).ok().text == "went\n"
