@@ -139,7 +139,7 @@ static int find_change(struct ynode *root, const char *text, const char *const n
 		*ret = (struct yaml_place){ end, end, NEW_INDENT, true };
 		return 0;
 	}
-	bool empty = map->kind == YNODE_SCALAR && ynode_is_null(map);
+	bool empty = map->kind == YNODE_SCALAR && ynode_is_null(map) && map->text[0] == '\0';
 	if (!empty && (map->first == NULL || map->first->key == NULL ||
 	               map->first->key_line == map->key_line)) {
 		return ssb_fail(err, SSB_E_POLICY, 0, "",
@@ -152,6 +152,23 @@ static int find_change(struct ynode *root, const char *text, const char *const n
 	*ret = (struct yaml_place){ from, old != NULL ? skip_member(from, indent) : from, indent,
 		                    false };
 	return 0;
+}
+
+/* Reads the new text again: an unusual form of the old one could make it mean something else. */
+static int check_result(const struct buf *out, const char *const names[], bool there,
+                        struct ssb_error *err)
+{
+	AUTO(ynode_freep) struct ynode *root = parse_yaml(out->data, out->len, err);
+	struct ynode *map = root != NULL ? ynode_get(root, names[0]) : NULL;
+
+	if (root == NULL) {
+		return -1;
+	}
+	return (map != NULL && ynode_get(map, names[1]) != NULL) == there
+	               ? 0
+	               : ssb_fail(err, SSB_E_POLICY, 0, "",
+	                          "'%s' is written in an unusual form; change it by hand",
+	                          names[0]);
 }
 
 int config_yaml_set(const struct buf *text, const char *const names[], const char *value,
@@ -175,5 +192,6 @@ int config_yaml_set(const struct buf *text, const char *const names[], const cha
 		return -1;
 	}
 	buf_adds(out, at.to);
-	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory") : 0;
+	return out->failed ? ssb_fail(err, SSB_E_NOMEM, 0, "", "out of memory")
+	                   : check_result(out, names, value != NULL, err);
 }

@@ -75,8 +75,7 @@ static void hint_script(struct buf *out, const struct request *r)
 		*end = '\0';
 		if (skill_is_one(dir)) {
 			const char *name = file + strlen(dir) + 1;
-			bool script = strcmp(name, "SKILL.md") != 0 &&
-			              strcmp(name, "skillsandbox.yaml") != 0;
+			bool script = !skill_file_names_one(name);
 			put_run(out, script ? "for this script of a skill" : "for this skill", r);
 			buf_addc(out, ' ');
 			shell_quote(out, dir);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,6 +121,15 @@ static int read_text(const char *path, struct buf *out, bool *ret_exists, mode_t
 	return 0;
 }
 
+/* Adds the name of the file to an error of the editors, which know only its text. Returns -1. */
+static int name_file(const struct setup_file *f, struct ssb_error *err)
+{
+	if (err->where[0] == '\0') {
+		snprintf(err->where, sizeof(err->where), "%s", f->path);
+	}
+	return -1;
+}
+
 /* Parses `before` into `doc`. */
 static int parse_text(struct setup_file *f, struct ssb_error *err)
 {
@@ -128,7 +138,7 @@ static int parse_text(struct setup_file *f, struct ssb_error *err)
 	const char *why = NULL;
 
 	if (f->yaml && config_yaml_to_json(f->before.data, f->before.len, &converted, err) != 0) {
-		return -1;
+		return name_file(f, err);
 	}
 	if (json_read_del(&f->doc, text->data, text->len, &why) != 0 ||
 	    !json_is(json_top(&f->doc), JSON_OBJECT)) {
@@ -157,8 +167,10 @@ int setup_file_set(struct setup_file *f, const char *const names[], const char *
                    struct ssb_error *err)
 {
 	buf_reset(&f->after);
-	return f->yaml ? config_yaml_set(&f->before, names, value, &f->after, err)
-	               : config_edit_set(&f->doc, names, value, &f->after, err);
+	int rc = f->yaml ? config_yaml_set(&f->before, names, value, &f->after, err)
+	                 : config_edit_set(&f->doc, names, value, &f->after, err);
+
+	return rc == 0 ? 0 : name_file(f, err);
 }
 
 void setup_file_show(const struct setup_file *f, struct buf *out)

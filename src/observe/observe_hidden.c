@@ -75,9 +75,11 @@ void observe_judge_missing(const struct observer *o, const struct resolved *at, 
 		return;
 	}
 	if (observe_is_hidden(o, needed, zone)) {
-		observe_refuse_path(j, REASON_NOT_GRANTED, error, "--write", needed);
+		/* A file that exists outside needs no grant of its whole directory. */
+		const char *least = observe_is_hidden(o, at->path, zone) ? at->path : needed;
+		observe_refuse_path(j, REASON_NOT_GRANTED, error, "--write", least);
 		j->violation = false;
-		j->remedy = may_be_granted(o, needed) ? j->remedy : NULL;
+		j->remedy = may_be_granted(o, least) ? j->remedy : NULL;
 	} else {
 		j->error = error;
 	}

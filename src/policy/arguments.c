@@ -182,7 +182,13 @@ static char *find_danger(const struct naming *n, const struct named_file *f, boo
 		f->path, n->access, ORIGIN_CALLER, WHERE, NULL, NULL, false
 	};
 
-	*ret_never = false;
+	*ret_never =
+	        n->access == ACCESS_WRITE &&
+	        faccessat(AT_FDCWD, f->parent != NULL ? f->parent : f->path, W_OK, AT_EACCESS) != 0;
+	if (*ret_never) {
+		return build_printf(n->b, f->parent != NULL ? "you may not write its directory"
+		                                            : "you may not write it yourself");
+	}
 	if (f->parent == NULL && S_ISREG(f->st.st_mode) && f->st.st_nlink > 1) {
 		return build_printf(n->b, "the file has other names (hard links), which may be in "
 		                          "dangerous places");

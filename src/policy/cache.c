@@ -7,7 +7,8 @@
  *                   changed gets a new, empty cache, so old code cannot prepare files for new code.
  *   a bare command  the project, or the current directory if it is granted. Programs that
  *                   work in one project share a cache, and two projects do not.
- *                   Without such a directory: the name of the program. */
+ *                   Without such a directory: the real path of the program, so no other
+ *                   program of the same name shares it. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "base/own.h"
 #include "base/sha256.h"
 #include "policy/build.h"
+#include "policy/owner.h"
 #include "skill/files.h"
 
 static void hash_text(struct sha256 *s, const char *text)
@@ -55,8 +57,13 @@ static void hash_command(struct build *b, struct sha256 *s)
 	bool granted = cwd != NULL && plan_shown_by(b->plan, cwd) != NULL;
 	const char *dir = project != NULL ? project : granted ? cwd : NULL;
 
+	const char *word = b->plan->argv.v[0];
+	auto_free char *found =
+	        strchr(word, '/') == NULL ? owner_find_program(b->owner, word) : strdup(word);
+	auto_free char *program = found != NULL ? path_real(found) : NULL;
+
 	hash_text(s, dir != NULL ? "project" : "program");
-	hash_text(s, dir != NULL ? dir : b->plan->name);
+	hash_text(s, dir != NULL ? dir : program != NULL ? program : word);
 }
 
 /* Returns whether another grant shows something at `place` or above it. */

@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/own.h"
 #include "base/string_list.h"
 #include "os/file.h"
@@ -224,6 +226,28 @@ static bool is_named(const struct repos *f, size_t grant, const char *path, bool
 	return false;
 }
 
+/* Refuses the run if a grant that you did not name yourself is, or lies in, the file or directory
+ * that git reads or executes. Nothing in such a grant could be held: it was asked for exactly. */
+static bool is_exposed(struct config_reading *r, const char *real, bool is_dir)
+{
+	const struct grant *g =
+	        ARRAY_FIND(e, r->plan->grants, r->plan->n_grants,
+	                   grant_is_written(e) &&
+	                           (e->origin == ORIGIN_MANIFEST || e->origin == ORIGIN_CALLER) &&
+	                           path_beneath(e->path, real) != NULL &&
+	                           (!e->is_dir || strcmp(e->path, real) != 0));
+
+	if (g == NULL) {
+		return false;
+	}
+	ssb_fail(r->err, SSB_E_POLICY, 0, g->where,
+	         "write %s: git on the host %s it, as its settings say; only you can grant it: "
+	         "--write %s",
+	         g->path, is_dir ? "executes" : "reads settings from", g->path);
+	r->failed = true;
+	return true;
+}
+
 /* Handles an absolute path from the settings. If the skill could write it, adds it to found->named.
  * Otherwise adds a directory of hooks to found->hooks, because links in it may lead to files that
  * the skill can write. */
@@ -234,7 +258,7 @@ static void add_named(struct config_reading *r, const char *path, bool is_dir)
 	bool there;
 	auto_free char *real = follow_path(r, path, &there);
 
-	if (real == NULL) {
+	if (real == NULL || is_exposed(r, real, is_dir)) {
 		return;
 	}
 	const struct grant *g = plan_shown_by(r->plan, real);

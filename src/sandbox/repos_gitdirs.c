@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -366,6 +367,20 @@ static void look_around(struct repos_search *s)
 	}
 }
 
+/* Reads the settings of the machine and of the owner for grants of single files. One reading is
+ * enough, because these settings apply everywhere. */
+static void read_common_configs(struct repos_search *s)
+{
+	const struct grant *g = ARRAY_FIND(e, s->plan->grants, s->plan->n_grants,
+	                                   grant_is_written(e) && !e->is_dir);
+	auto_free char *dir = g != NULL ? path_parent(g->path) : NULL;
+
+	s->failed |= g != NULL && dir == NULL;
+	if (dir != NULL) {
+		read_config(s, dir);
+	}
+}
+
 void repos_gitdirs_follow(struct repos_search *s, size_t n_trees)
 {
 	follow_grant(s, n_trees);
@@ -375,5 +390,8 @@ void repos_gitdirs_follow(struct repos_search *s, size_t n_trees)
 void repos_gitdirs_around(struct repos_search *s)
 {
 	look_around(s);
+	if (!s->failed) {
+		read_common_configs(s);
+	}
 	hold_all_worktrees(s);
 }

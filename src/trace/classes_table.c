@@ -186,8 +186,11 @@ static const struct rule RULES[] = {
 	{ CLASS_NONE, NULL, FILES, .access = READING, .programs = SSH,
 	  .paths = "=~/.ssh/config =~/.ssh/known_hosts =~/.ssh/known_hosts2" },
 
+	/* Search programs, ps and lsof open the directories of every process. Only these files hold
+	 * what another process knows. */
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.007", FILES,
-	  .reasons = ANY_REASON(REASON_OTHER_PROCESS) },
+	  .reasons = ANY_REASON(REASON_OTHER_PROCESS), .paths = "//environ //mem //auxv" },
+	{ CLASS_NONE, NULL, FILES, .access = READING, .reasons = ANY_REASON(REASON_OTHER_PROCESS) },
 	{ CLASS_CREDENTIAL_HARVESTING, "T1003.008", FILES,
 	  .reasons = ANY_REASON(REASON_CREDENTIAL_STORE),
 	  .paths = "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-" },

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from harness import SECRET
+from harness import BY_USER, SECRET
 from mcp_client import ERAS, failure, structured
 from serve_world import served, skill
 from terminal import CTRL_D, Terminal
@@ -324,3 +324,21 @@ def test_learn_check_and_shrink(ssb, files):
     ssb.write(wide, text.replace("  filesystem:\n    arguments: read", "  {}"))
     found = ssb.ssb("check", d, "--against", "last")
     assert found.code == 1 and "read the files that the arguments name" in found.text, found
+
+
+@BY_USER
+def test_a_file_that_the_caller_may_not_write(ssb, files):
+    """It is withheld, and the run goes on: the caller has no right to give away."""
+    d = ssb.skill(READ, arguments="write")
+    ssb.write(files / "theirs.csv", "theirs", 0o444)
+    (files / "closed").mkdir(0o555)
+    ssb.own(files / "closed")
+    for word in ("theirs.csv", "closed/new.csv"):
+        r = ssb.run(d, word, cwd=files).ok()
+        assert "withheld" in r.errors and "may not write" in r.errors and grants(ssb) == [], r
+    assert grants_after(ssb, d, "data/people.csv", files), "control"
+
+
+def grants_after(ssb, skill, word, cwd):
+    ssb.run(skill, word, cwd=cwd).ok()
+    return grants(ssb)

@@ -295,6 +295,10 @@ def test_a_failed_open_is_no_change(ssb):
     (hidden,), shown = told(f"echo > {project}/new")
     assert (hidden["status"], hidden["error"], hidden["reason"]) == ("denied", "ENOENT", "not_granted")
     assert hidden["remedy"] == f"--write {project}" and "files changed" not in shown
+    ssb.write(project / "new.txt", "old\n")
+    (there,), _ = told(f"echo >> {project}/new.txt")
+    assert there["remedy"] == f"--write {project}/new.txt", "no whole directory for one file"
+    (project / "new.txt").unlink()
     for command in (f"echo > {project}/none/new", f"echo > {out}/none/new", f"mkdir {out}/none/new"):
         (gone,), shown = told(command)
         assert gone["status"] == "absent" and "reason" not in gone and "files changed" not in shown, gone

@@ -362,3 +362,15 @@ def test_settings_of_a_skill(ssb):
                         ("always: {net: ['@x']}\n", "1:16")):
         r = ssb.run("--policy", ssb.write(policy, text), one)
         assert r.code == 125 and f"{policy}:{where}" in r.errors, (text, r)
+
+
+def test_programs_of_one_name_share_no_cache(ssb):
+    """A program in a directory of the caller's cannot prepare the cache of the real one."""
+    mine = ssb.mkdir("mine")
+    ssb.as_caller(["cp", "/bin/dash", mine / "dash"]).ok()
+    leave = "echo mine > ~/.cache/note"
+    ssb.run("--cache", "--read", mine, "--", mine / "dash", "-c", leave).ok()
+    look = "cat ~/.cache/note || echo none"
+    assert ssb.run("--cache", "--", "dash", "-c", look).ok().text == "none\n"
+    again = ssb.run("--cache", "--read", mine, "--", mine / "dash", "-c", look).ok()
+    assert again.text == "mine\n", "control: the same program finds its own"
