@@ -3,13 +3,11 @@
 #include "cli/consent_run.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/own.h"
-#include "base/limits.h"
 #include "cli/ask.h"
 #include "cli/consent_ask.h"
 #include "cli/consent_show.h"
@@ -216,20 +214,17 @@ static void say_stopped(const struct asking *a)
 /* ---- files that the arguments name ----------------------------------------------------- */
 
 /* Asks whether this run may read the files that the arguments name and that the manifest does not
- * ask for. The usual answer is no. */
+ * ask for. The question shows every file that the answer grants. The usual answer is no. */
 static bool ask_named(const struct string_list *files)
 {
 	char answer[8] = "";
 	auto_buf out = BUF(SAY_MAX);
 
 	buf_adds(&out, files->n == 1 ? "" : "skillsandbox: the arguments name files:\n");
-	for (size_t i = 0; files->n > 1 && i < files->n && i < MAX_SHOWN_ITEMS; i++) {
+	for (size_t i = 0; files->n > 1 && i < files->n; i++) {
 		buf_adds(&out, "  ");
 		words_quote(&out, files->v[i]);
 		buf_addc(&out, '\n');
-	}
-	if (files->n > MAX_SHOWN_ITEMS) {
-		buf_addf(&out, "  and %zu more\n", files->n - MAX_SHOWN_ITEMS);
 	}
 	buf_adds(&out, "skillsandbox: read ");
 	if (files->n == 1) {

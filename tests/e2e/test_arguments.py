@@ -219,6 +219,11 @@ def test_a_file_that_is_not_declared_is_asked_about(ssb, files):
     assert "GOT ann" in text and f"read {one} for this run? " in text.replace("\r\n", ""), text
     text = run(d, one, files / "data/other.csv", files / "key.csv", answer="y")
     assert "GOT neighbour" in text and "read these 2 for this run? " in text and SECRET not in text
+    # The question shows every file that a yes grants.
+    many = [ssb.write(files / f"many/{i}.csv", "x") for i in range(14)]
+    t = Terminal(ssb, "run", d, *many, columns=200).wait_for(ASK).type("n")
+    assert t.end() == 0 and "read these 14 for this run? " in t.text, t.text
+    assert all(f"{m}\n" in t.text.split(ASK)[0].replace("\r", "") for m in many), t.text
     # A file that the owner gave, and a quiet run, need no question; without a terminal there is none.
     for flags, got in ((["--read", one], True), (["--quiet"], False)):
         t = Terminal(ssb, "run", *flags, d, one)
