@@ -15,7 +15,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/own.h"
 #include "cli/line.h"
 #include "cli/progress.h"
@@ -141,6 +140,21 @@ static bool matters_now(const struct line *l, const char *home)
 	return line_get(l, "repeat_of") == NULL && (host || file || kind == DENIAL_LIMIT);
 }
 
+/* Returns the length of the first way to allow something. Other ways follow a comma; the quotes of
+ * the first one may contain a comma, too. */
+static size_t first_way(const struct buf *remedy)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < remedy->len; i++) {
+		quoted ^= remedy->data[i] == '\'';
+		if (!quoted && strncmp(remedy->data + i, ", ", 2) == 0) {
+			return i;
+		}
+	}
+	return remedy->len;
+}
+
 /* Writes "registry.example.org is not granted; to allow: --net registry.example.org". */
 static void put_live(struct buf *out, const struct line *l)
 {
@@ -150,9 +164,7 @@ static void put_live(struct buf *out, const struct line *l)
 	what = what != NULL ? what : line_get(l, "name");
 	what = what != NULL ? what : line_get(l, "address");
 	(void)remedy_text(&remedy, l, true);
-	/* After the comma are other ways to allow it. */
-	const char *end = remedy.data != NULL ? strstr(remedy.data, ", ") : NULL;
-	size_t n = end != NULL ? (size_t)(end - remedy.data) : remedy.len;
+	size_t n = first_way(&remedy);
 	if (l->kind == EV_RESOURCE_LIMIT_HIT) {
 		render_what(out, l);
 	} else {

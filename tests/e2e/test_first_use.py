@@ -378,6 +378,15 @@ def test_the_first_denials_are_said_at_once(ssb):
         assert t.end() == 3 and "is not granted" not in t.text, t.text
 
 
+def test_the_words_to_allow_are_whole(ssb):
+    """A comma in the name of a file does not end the option that is proposed."""
+    file = ssb.write(ssb.home / "notes, old.txt", "x")
+    t = Terminal(ssb, "run", "--", "sh", "-c", f"cat '{file}'; read x; exit 3", columns=200)
+    t.wait_for(f"{file} is not granted; to allow: --read '{file}'\r\n").type("")
+    assert t.end() == 3, t.text
+    assert ssb.run("--read", file, "--", "cat", file).ok().text == "x"  # the control
+
+
 def test_a_full_screen_is_not_disturbed(ssb):
     """While the skill has its terminal in raw mode, nothing is written between its output."""
     file = ssb.write(ssb.home / "notes.txt", "x")
