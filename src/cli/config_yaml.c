@@ -154,21 +154,22 @@ static int find_change(struct ynode *root, const char *text, const char *const n
 	return 0;
 }
 
-/* Reads the new text again: an unusual form of the old one could make it mean something else. */
-static int check_result(const struct buf *out, const char *const names[], bool there,
+/* Refuses a result that is not the requested change: the lines of a member may have a form that
+ * skip_member() does not know, such as braces. */
+static int check_result(const struct buf *out, const char *const names[], bool wanted,
                         struct ssb_error *err)
 {
-	AUTO(ynode_freep) struct ynode *root = parse_yaml(out->data, out->len, err);
-	struct ynode *map = root != NULL ? ynode_get(root, names[0]) : NULL;
+	AUTO(ynode_freep)
+	struct ynode *root = parse_yaml(out->len > 0 ? out->data : "", out->len, err);
 
 	if (root == NULL) {
 		return -1;
 	}
-	return (map != NULL && ynode_get(map, names[1]) != NULL) == there
-	               ? 0
-	               : ssb_fail(err, SSB_E_POLICY, 0, "",
-	                          "'%s' is written in an unusual form; change it by hand",
-	                          names[0]);
+	const struct ynode *map = ynode_get(root, names[0]);
+	bool there = map != NULL && ynode_get((struct ynode *)map, names[1]) != NULL;
+	return there == wanted ? 0
+	                       : ssb_fail(err, SSB_E_POLICY, 0, "",
+	                                  "'%s' is not understood; change it by hand", names[0]);
 }
 
 int config_yaml_set(const struct buf *text, const char *const names[], const char *value,

@@ -555,9 +555,12 @@ def test_goose(ssb, before):
     ("extensions: null\nb: 1\n", "one member in a line"), ("a: 1\n...\n", "by hand"),
     ("? extensions\n: a: 1\n", "by hand"),
     ("extensions: {a: {enabled: true}}\n", "one member in a line"), ("extensions: {}\n", "one member"),
+    ("extensions: ~\n", "by hand"),
+    ("extensions:\n  skillsandbox: {\n    cmd: 'BIN', args: [serve]\n  }\n  a:\n    b: c\n", "by hand"),
     ("- a\n", "by hand"), ("a: &x 1\nb: *x\n", "by hand"), ("a: [\n", "by hand"),
     ("extensions:\n  skillsandbox:\n    cmd: /bin/sh\n    args: [serve]\n", "another program")])
 def test_goose_files_that_are_left_alone(user, text, word):
+    text = text.replace("BIN", str(user.binary))
     file = user.write(user.home / ".config/goose/config.yaml", text)
     r = set_up(user, "goose", "--skills", user.base, "--yes")
     assert r.code == 125 and word in r.errors and file.read_text() == text, repr(r)
