@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -107,6 +106,7 @@ static const struct grant *find_cache(const struct ssb_plan *plan, const struct 
 int caches_begin(const struct ssb_plan *plan, struct prepared *p, struct ssb_error *err)
 {
 	const struct grant *g = find_cache(plan, p);
+	struct stat st;
 
 	if (g == NULL) {
 		return 0;
@@ -117,8 +117,9 @@ int caches_begin(const struct ssb_plan *plan, struct prepared *p, struct ssb_err
 	}
 	p->cache_fd = fd;
 	p->has_cache = true;
-	if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
-		return ssb_fail(err, SSB_E_SYS, errno, "cache",
+	/* Another process may have removed the cache after the plan opened it. */
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &st) != 0 || st.st_nlink == 0) {
+		return ssb_fail(err, SSB_E_SYS, 0, "cache",
 		                "another process is removing this cache at the moment; run again");
 	}
 	(void)futimens(fd, NULL); /* the time of its last use, for caches_prune() */
@@ -174,7 +175,7 @@ void caches_prune(const char *state_dir, int64_t before, bool dry, struct caches
 	auto_fd dir = path != NULL ? file_open_nosymlink(path, O_RDONLY | O_DIRECTORY) : -1;
 	auto_dir names = dir >= 0 ? entries_open(dir, ".") : NULL;
 
-	*ret = (struct caches_sum){ 0 };
+	*ret = (struct caches_sum){ .failed = names == NULL && !file_is_missing(errno) };
 	for (const struct dirent *e; names != NULL && (e = entries_of(names)) != NULL;) {
 		prune_one(dir, e->d_name, before, dry, ret);
 	}

@@ -321,13 +321,20 @@ def test_prune(ssb):
                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert busy.stdout.readline() == b"ready\n"
     r = ssb.ssb(*prune).ok()
-    assert "1 cache is in use" in r.errors or len(caches(ssb)) == 1, r
+    assert "1 cache is in use" in r.errors and len(caches(ssb)) == 1, r
     busy.stdin.close()
     assert busy.wait(20) == 0
     assert ssb.ssb(*prune, "--json").ok().json()["removed"] == 1
     assert caches(ssb) == []
     assert len(ssb.runs()) > 3  # the records stay
     assert ssb.ssb("audit", "prune", "--caches", "--keep", "1").code == 2
+    # Caches that cannot be looked at are not "no caches".
+    top = ssb.state / "skillsandbox/caches"
+    top.rename(ssb.base / "elsewhere")
+    assert ssb.ssb(*prune).ok().text.startswith("removed 0 caches;")  # the control: there are none
+    top.symlink_to(ssb.base / "elsewhere")
+    r = ssb.ssb(*prune)
+    assert r.code == 125 and "could not be removed" in r.errors, r
 
 
 @BY_USER
