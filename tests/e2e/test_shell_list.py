@@ -131,8 +131,10 @@ def test_the_list_without_a_skill(ssb):
 def test_the_list_executes_nothing_and_changes_nothing(ssb):
     place = ssb.mkdir("many")
     d = markdown(ssb, place, "lines")
-    ssb.write(d / "scripts/count.py", "open('/tmp/executed', 'w')\n")
+    ssb.write(d / "scripts/count.py", "open(__file__ + '.executed', 'w')\n")
     before = sorted(map(str, pathlib.Path(place).rglob("*")))
     ssb.ssb("list", place).ok()
     assert sorted(map(str, pathlib.Path(place).rglob("*"))) == before
     assert ssb.runs() == set()
+    ssb.as_caller(["/usr/bin/python3", d / "scripts/count.py"]).ok()  # the control
+    assert (d / "scripts/count.py.executed").exists()
