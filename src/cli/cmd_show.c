@@ -247,8 +247,8 @@ static int write_report(const char *path, const struct buf *page)
 	if (strcmp(path, "-") == 0) {
 		return say_out(STDOUT_FILENO, page);
 	}
-	auto_fd fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (page->failed || fd < 0 || file_write_all(fd, page->data, page->len) != 0) {
+	auto_fd fd = page->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || file_write_all(fd, page->data, page->len) != 0) {
 		ssb_fail(&err, SSB_E_SYS, page->failed ? ENOMEM : errno, "audit show",
 		         "cannot write '%s'", path);
 		say_error(&err);
