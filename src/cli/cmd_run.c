@@ -1,13 +1,8 @@
 /* cmd_run.c - runs a skill, or a bare command, and ends with its exit status. */
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "base/amount.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/name.h"
@@ -15,7 +10,6 @@
 #include "base/shell_quote.h"
 #include "cli/cli.h"
 #include "cli/cli_record.h"
-#include "cli/line.h"
 #include "cli/run_notes.h"
 #include "cli/run_watch.h"
 #include "cli/say.h"

@@ -1,7 +1,6 @@
 /* cmd_skills.c - lists skills: format, approval, grade, last run. Executes nothing.
  *
  * A skill that cannot be read is a row with the reason. */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -15,7 +15,6 @@
 #include "base/stamp.h"
 #include "base/visible.h"
 #include "consent/words.h"
-#include "manifest/name_tables.h"
 #include "policy/options.h"
 #include "policy/path.h"
 #include "report/why.h"

@@ -2,7 +2,6 @@
 #include "consent/consent.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

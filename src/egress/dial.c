@@ -31,7 +31,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/limits.h"
 #include "base/own.h"
 #include "egress/gate.h"

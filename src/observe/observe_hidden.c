@@ -150,15 +150,7 @@ void observe_lost_made(struct observer *o, const char *path, const char *raw)
 
 void observe_lost_removed(struct observer *o, const char *path)
 {
-	struct string_list *l = &o->lost;
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->v[i], path) == 0) {
-			free(l->v[i]);
-			memmove(&l->v[i], &l->v[i + 1], (l->n - i) * sizeof(l->v[0]));
-			l->n--;
-		}
-	}
+	string_list_drop(&o->lost, path);
 }
 
 void observer_lost(struct observer *o, struct string_list *ret, bool *ret_relative)

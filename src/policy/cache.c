@@ -10,6 +10,7 @@
  *                   Without such a directory: the real path of the program, so no other
  *                   program of the same name shares it. */
 #include <fcntl.h>
+ *                   Without such a directory: the name of the program. */
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  *
  * ~/.toolrc may be mounted at another path, and something else may be mounted on ~/.toolrc. In both
  * cases every other path that shows the same files is treated like the hidden name. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"

@@ -1,7 +1,6 @@
 /* policy_load.c - finds the owner's policy file, checks that it is the owner's, and reads it. */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -2,7 +2,6 @@
  * of its entry for this skill. What a preset gives counts as the owner's word, with two exceptions.
  * A dangerous place in `read:` is refused, and a limit cannot exceed the limit of the policy file.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -5,9 +5,7 @@
  * contains a place that the sandbox provides itself is split in the same way, so that this place is
  * left out. Symlinks are left out, too: every sandbox has those of the system. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/own.h"

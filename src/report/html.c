@@ -2,7 +2,6 @@
 #include "report/html.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/amount.h"
 #include "base/own.h"

@@ -574,16 +574,6 @@ void overview_done(struct overview *v)
 	*v = (struct overview){ 0 };
 }
 
-size_t overview_count(const struct overview *v, enum render_group group)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < v->n_items; i++) {
-		n += v->items[i].group == group;
-	}
-	return n;
-}
-
 size_t overview_count_told(const struct overview *v)
 {
 	size_t n = 0;

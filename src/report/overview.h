@@ -124,7 +124,5 @@ static inline bool overview_is_told(const struct overview_item *i)
 }
 /* Returns how many different items a summary names. */
 size_t overview_count_told(const struct overview *v);
-size_t overview_count(const struct overview *v,
-                      enum render_group group); /* returns the number of different items */
 
 #endif

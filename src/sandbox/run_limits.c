@@ -1,9 +1,7 @@
 /* run_limits.c - records which limits a run has reached. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/own.h"
 #include "sandbox/supervise.h"
 
 /* The members of an event that are for programs; 0 and NULL are left out. src/report/limit_text.c

@@ -3,7 +3,6 @@
 #include "session/policy_priv.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "trace/classes.h"
