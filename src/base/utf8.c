@@ -1,4 +1,4 @@
-/* utf8.c - decodes one character of UTF-8, strictly. */
+/* utf8.c - decodes UTF-8, strictly. */
 #include "base/utf8.h"
 
 #include <string.h>
@@ -48,4 +48,27 @@ size_t utf8_cut(const char *s, size_t max)
 		}
 	}
 	return max;
+}
+
+/* Returns whether each character is valid, at least `least`, and not `never`. */
+static bool has_only(const char *s, size_t len, uint32_t least, uint32_t never)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		uint32_t cp = 0;
+		n = utf8_decode(s + i, len - i, &cp);
+		if (n == 0 || cp < least || cp == never) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool utf8_is_text(const char *s, size_t len)
+{
+	return has_only(s, len, 1, 0);
+}
+
+bool utf8_is_line(const char *s)
+{
+	return has_only(s, strlen(s), ' ', 0x7f);
 }

@@ -2,6 +2,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,6 +10,11 @@
  * sets *ret_cp; returns 0 if it is not valid UTF-8 (overlong, surrogate, above 10FFFF or
  * incomplete). */
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
+
+/* Returns whether the bytes are valid UTF-8 without NUL. */
+bool utf8_is_text(const char *s, size_t len);
+/* Returns whether the string is valid UTF-8 without control characters of ASCII. */
+bool utf8_is_line(const char *s);
 
 /* Returns the greatest length, at most `max`, to which s can be cut without splitting a
  * sequence. */

@@ -32,6 +32,8 @@ enum exit_status {
  * that the program was not found, false that a directory or manifest was not found before the
  * program was known. */
 int exit_status_of(const struct ssb_error *err, bool named_program);
+/* Prints the error. Returns its exit status, without a named program. */
+int exit_status_told(const struct ssb_error *err);
 
 /* An option of the command line that is not in enum ssb_option. If it was given, its bit is
  * set in request.flags. In the option table, ids below FLAG_FIRST are values of enum

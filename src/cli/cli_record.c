@@ -15,12 +15,6 @@
 #include "cli/say.h"
 #include "os/file.h"
 
-int cli_record_fail(const struct ssb_error *err)
-{
-	say_error(err);
-	return err->code == SSB_E_USAGE ? EXIT_USAGE : EXIT_SANDBOX;
-}
-
 int cli_record_open(const struct request *r, const char *fallback, struct record_request *ret)
 {
 	struct record_request q = RECORD_REQUEST_NONE;
@@ -37,7 +31,7 @@ int cli_record_open(const struct request *r, const char *fallback, struct record
 	if (owner_load(&q.owner, &err) != 0 ||
 	    run_file_open(&q.file, q.owner.state_dir, word, &err) != 0) {
 		cli_record_done(&q);
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	*ret = q;
 	return EXIT_FINE;
@@ -106,10 +100,10 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
 	bool known = false;
 
 	if (find_key(r, &q->owner, key, &known, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	struct verify_ask ask = { .key = known ? key : NULL, .run_id = q->file.id };
-	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : cli_record_fail(&err);
+	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : exit_status_told(&err);
 }
 
 /* Checks the record. A record from elsewhere may be signed with another owner's key, and this is
@@ -126,7 +120,7 @@ static int check_record(const struct request *r, const struct record_request *q,
 		return cli_record_verify(r, q, v);
 	}
 	if (verify_record(q->file.fd, &(struct verify_ask){ .run_id = "" }, v, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	*ret_foreign = v->state == VERIFY_BAD && v->signed_end;
 	return EXIT_FINE;

@@ -25,8 +25,6 @@ int cli_record_open(const struct request *r, const char *fallback, struct record
 void cli_record_done(struct record_request *q);
 /* Returns the name of the record for messages: its short id, or its path. */
 const char *cli_record_name(const struct record_request *q);
-/* Prints the error, and returns the exit status for it. */
-int cli_record_fail(const struct ssb_error *err);
 
 /* Verifies the record with the key of --key, or else with the owner's own key. Returns 0, or the
  * exit status if the record cannot be verified. */

@@ -115,7 +115,7 @@ static int allow_denied(struct request *r, struct lock *fresh)
 
 	if (open_run(r->operands.n > 0 ? r->operands.v[0] : NULL, &q, &err) != 0 ||
 	    overview_read(&v, q.file.fd, q.file.id, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	int status = cli_record_doubt(r, &q);
 	auto_free char *dir = run_facts_skill_dir(q.file.fd);
@@ -154,8 +154,7 @@ static int allow_named(struct request *r, const struct owner *o, const char *dir
 	auto_buf not = BUF(SAY_MAX), out = BUF(SAY_MAX);
 
 	if (remember_judge(o, r->options, dir, fresh, &not, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	if (not .len > 0) {
 		buf_addf(&out, "skillsandbox: this cannot be remembered, so nothing was:\n%s",
@@ -270,8 +269,7 @@ int cmd_allow(struct request *r)
 		return say_fail(EXIT_USAGE, "--reason has more than %d bytes", MAX_REASON_BYTES);
 	}
 	if (o == NULL || take_options(r, o, reason != NULL ? reason : "", &fresh, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	return allow_with(r, o, &fresh);
 }

@@ -93,8 +93,7 @@ static int judge_plan(const struct request *r, const struct owner *owner,
 
 	if (consent_view_input(v, &input, &err) != 0 ||
 	    make_plan_with(r, owner, v->dir, &input, &plan, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	for (size_t i = 0; i < plan->n_refusals; i++) {
 		/* The width is limited, because a long name must not hide the reason. */
@@ -240,8 +239,7 @@ int cmd_approve_with(struct request *r, const struct owner *owner, const char *d
 	}
 	if ((until != NULL && cli_record_until(until, &expires, &err) != 0) ||
 	    make_plan_with(r, owner, dir, &declined, &plan, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	int status = check_without(plan, r->options);
 	if (status != EXIT_FINE) {

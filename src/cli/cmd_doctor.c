@@ -99,8 +99,7 @@ int cmd_doctor(struct request *r)
 		return say_fail(EXIT_USAGE, "doctor takes no argument");
 	}
 	if (ssb_doctor(&checks, &n, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	if (request_has(r, FLAG_JSON)) {
 		put_json(&out, checks, n);

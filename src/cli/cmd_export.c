@@ -88,7 +88,7 @@ int cmd_export(struct request *r)
 		return EXIT_FINDINGS;
 	}
 	if (export_to(path, &q, &v, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	if (v.state == VERIFY_INCOMPLETE) {
 		say_warningf("the record is incomplete: %s", v.why);

@@ -402,8 +402,7 @@ int cmd_learn(struct request *r)
 	auto_free char *place = NULL;
 	if (owner_load(&owner, &err) != 0 || proposal_place(r, &owner, dir, &place, &err) != 0 ||
 	    learn_and_say(r, &owner, dir, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	return EXIT_FINE;
 }

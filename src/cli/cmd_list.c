@@ -148,7 +148,7 @@ int cmd_list(struct request *r)
 	}
 	if (parse_ask(r, &ask, since, until, &err) != 0 || owner_load(&owner, &err) != 0 ||
 	    list_runs(r, &owner, &ask, &runs, &n, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	return run_rows_print(runs, n, request_has(r, FLAG_JSON));
 }

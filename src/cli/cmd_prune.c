@@ -155,13 +155,13 @@ int cmd_prune(struct request *r)
 	struct prune p = { 0 };
 
 	if (parse_request(r, &p, &err) != 0 || owner_load(&owner, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	if (request_has(r, FLAG_CACHES)) {
 		return prune_caches(r, &owner, &p);
 	}
 	if (runs_open_some(&runs, owner.state_dir, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	if (runs.cut) {
 		say_warningf("there are more runs than one call examines; run prune again");

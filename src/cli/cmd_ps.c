@@ -84,11 +84,11 @@ int cmd_ps(struct request *r)
 		return say_fail(EXIT_USAGE, "ps takes no argument");
 	}
 	if (owner_load(&owner, &err) != 0 || runs_open(&runs, owner.state_dir, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	if (find_live_runs(&runs, &live, &n) != 0) {
 		ssb_fail(&err, SSB_E_NOMEM, 0, "", "out of memory");
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	find_sessions(&owner, live, n);
 	return run_rows_print(live, n, request_has(r, FLAG_JSON));

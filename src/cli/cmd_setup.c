@@ -53,21 +53,6 @@ static void setup_done(struct setup *s)
 
 /* ---- the server ------------------------------------------------------------------ */
 
-/* Returns true if the name can be written to a configuration unchanged. */
-static bool can_be_written(const char *s)
-{
-	size_t len = strlen(s);
-	uint32_t cp;
-
-	for (size_t at = 0, n; at < len; at += n) {
-		n = utf8_decode(s + at, len - at, &cp);
-		if (n == 0 || cp < ' ' || cp == 127) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static int add_word(struct setup *s, const char *word, struct ssb_error *err)
 {
 	return string_list_add(&s->server, word, SETUP_MAX_WORDS) == 0
@@ -83,7 +68,7 @@ static int add_skills(struct setup *s, const char *dir, struct ssb_error *err)
 	if (real == NULL || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "--skills %s: directory not found", dir);
 	}
-	if (!can_be_written(real)) {
+	if (!utf8_is_line(real)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--skills: the name has control characters, or is not UTF-8");
 	}
@@ -132,14 +117,14 @@ static int add_option(struct setup *s, const struct passed_option *o, struct ssb
 	auto_buf word = BUF(2 * PATH_MAX);
 	auto_free char *real = NULL;
 
-	if (!can_be_written(o->value)) {
+	if (!utf8_is_line(o->value)) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "",
 		                "--%s: the value has control characters, or is not UTF-8", name);
 	}
 	if (names_a_file((enum ssb_option)o->row->id) && strcmp(o->value, ".") != 0 &&
 	    o->value[0] != '\0') {
 		real = realpath(o->value, NULL);
-		if (real == NULL || !can_be_written(real)) {
+		if (real == NULL || !utf8_is_line(real)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, "", "--%s %s: not found", name,
 			                o->value);
 		}
@@ -158,7 +143,7 @@ static int find_server(struct setup *s, const struct request *r, struct ssb_erro
 {
 	auto_free char *self = realpath("/proc/self/exe", NULL);
 
-	if (self == NULL || !can_be_written(self)) {
+	if (self == NULL || !utf8_is_line(self)) {
 		return ssb_fail(err, SSB_E_SYS, errno, "",
 		                "cannot find the path of this program, or the path has control "
 		                "characters or is not UTF-8");
@@ -580,8 +565,7 @@ int cmd_setup(struct request *r)
 	s.program = setup_client_program(s.client);
 	int status = set_up(&s, r, &err);
 	if (status < 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	return status;
 }

@@ -72,8 +72,7 @@ int cmd_shell(struct request *r)
 	const struct shell *s = find_shell(r);
 	r->options->shell = s->words;
 	if (set_prompt(r, s, &err) != 0) {
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	return cmd_run_program(r, s->words);
 }

@@ -267,7 +267,7 @@ static int show_html(const struct request *r, const struct record_request *q)
 	bool sound = false;
 
 	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	int status = cli_record_state(r, q, &words, &sound);
 	if (status != EXIT_FINE) {
@@ -290,7 +290,7 @@ static int show_view(const struct request *r, const struct record_request *q)
 	auto_buf out = BUF(8 * SAY_MAX);
 
 	if (overview_read(&v, q->file.fd, q->file.id, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	show_head(&out, &v);
 	show_doubts(&out, &v);

@@ -234,8 +234,7 @@ int cmd_skills(struct request *r)
 	               &skills, &err) != 0 ||
 	    skills_list(skills, &v, &n, &err) != 0) {
 		snprintf(err.where, sizeof(err.where), "list");
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	if (n == 0 && !request_has(r, FLAG_JSON)) {
 		say_notef("no skill was found; name a directory of skills, or a skill: "

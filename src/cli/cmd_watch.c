@@ -214,7 +214,7 @@ static int watch_all(struct watch *w, const char *state_dir)
 	/* The list is read after the inotify watch began, so that no run is missed. A run that
 	 * starts in between is in both: it counts as new, and is shown from its beginning. */
 	if (runs_open(&w->runs, state_dir, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	/* Takes all waiting events now. If an event were taken later, when its run has already
 	 * been read to the end, the run would be added a second time. */
@@ -309,13 +309,13 @@ int cmd_watch(struct request *r)
 		return watch_named(r, w);
 	}
 	if (owner_load(&owner, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	if (all) {
 		return watch_all(w, owner.state_dir);
 	}
 	if (runs_open(&w->runs, owner.state_dir, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	int fd = find_only_live(&w->runs, id);
 	if (fd < 0) {

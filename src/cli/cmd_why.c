@@ -168,7 +168,7 @@ int cmd_why(struct request *r)
 		return status;
 	}
 	if (overview_read(&v, q.file.fd, q.file.id, &err) != 0) {
-		return cli_record_fail(&err);
+		return exit_status_told(&err);
 	}
 	(request_has(r, FLAG_JSON) ? put_json_list : put_text)(&out, &v);
 	status = (request_has(r, FLAG_JSON) ? say_out : screen_text)(STDOUT_FILENO, &out);

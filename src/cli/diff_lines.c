@@ -46,24 +46,11 @@ static const char *read_hashed(const char *root, const struct skill_file *f, str
 	return memcmp(hash, f->sha256, sizeof(hash)) == 0 ? NULL : "it was changed in the meantime";
 }
 
-static bool is_text(const struct buf *b)
-{
-	for (size_t i = 0; i < b->len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(b->data + i, b->len - i, &cp);
-		if (n == 0 || cp == 0) {
-			return false;
-		}
-		i += n;
-	}
-	return true;
-}
-
 /* Returns true if the content can be shown as lines. A script is shown even if it contains
  * bytes that are not text, because otherwise such a byte could hide all other changes. */
 static bool is_shown(const struct file_change *f, const struct buf *b)
 {
-	return is_text(b) ||
+	return utf8_is_text(b->data, b->len) ||
 	       (f->kind != FILE_OTHER && (b->len < 4 || memcmp(b->data, "\177ELF", 4) != 0));
 }
 

@@ -135,8 +135,7 @@ static int run_command(const struct command *c, char **argv)
 		if (err.where[0] == '\0') {
 			snprintf(err.where, sizeof(err.where), "%s", c->name);
 		}
-		say_error(&err);
-		return exit_status_of(&err, false);
+		return exit_status_told(&err);
 	}
 	if (request_has(&r, FLAG_HELP)) {
 		return cmd_help_command(c);

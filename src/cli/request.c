@@ -32,6 +32,12 @@ int exit_status_of(const struct ssb_error *err, bool named_program)
 	}
 }
 
+int exit_status_told(const struct ssb_error *err)
+{
+	say_error(err);
+	return exit_status_of(err, false);
+}
+
 static int take_option(void *ctx, const struct option_row *row, const char *value,
                        struct ssb_error *err)
 {

@@ -134,9 +134,8 @@ static int add_word(struct string_list *l, const char *word)
 static int add_json(const struct string_list *server, struct string_list *ret)
 {
 	auto_buf text = BUF(MAX_CONFIG_BYTES);
-	struct json j;
+	struct json j = JSON_TO(&text, false);
 
-	json_init(&j, &text, false);
 	json_open(&j, '{');
 	json_kstr(&j, "command", server->v[0]);
 	json_kstrs(&j, "args", server->v + 1, server->n - 1);

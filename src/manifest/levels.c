@@ -5,6 +5,9 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/own.h"
 
 static const struct field *level_find(const struct level *l, const char *key)
 {
@@ -74,4 +77,26 @@ void level_read_map(struct ctx *c, const struct ynode *n, const struct field *f,
 		return;
 	}
 	level_read(c, n, f->level, at);
+}
+
+int level_parse(const struct level_file *f, const char *name, const char *text, size_t len,
+                void *base, struct ssb_diags *diags, struct ssb_error *err)
+{
+	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
+	struct report rep = { name, found };
+	struct ctx c = { .rep = &rep, .levels = f->levels, .n_levels = f->n_levels };
+
+	if (found == NULL) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, name, "out of memory");
+	}
+	AUTO(ynode_freep) struct ynode *root = yaml_doc_parse(name, text, len, found);
+	if (root != NULL && root->kind == YNODE_MAP) {
+		level_read(&c, root, f->levels[0], base);
+	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
+		report_add(&rep, SSB_ERROR, root->line, root->col, f->remedy, "%s", f->problem);
+	}
+	if (c.nomem) {
+		return ssb_fail(err, SSB_E_NOMEM, 0, name, "out of memory");
+	}
+	return report_deliver(found, SSB_E_POLICY, name, diags, err) ? 0 : -1;
 }

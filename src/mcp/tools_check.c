@@ -168,20 +168,6 @@ const char *tools_plain_name(const char *name, char out[TOOLS_NAME_ROOM])
 	return out;
 }
 
-/* Returns whether the text is valid UTF-8 without NUL. */
-static bool is_text(const struct json_node *node)
-{
-	for (size_t i = 0; i < node->len;) {
-		uint32_t cp = 0;
-		size_t n = utf8_decode(node->str + i, node->len - i, &cp);
-		if (n == 0 || cp == 0) {
-			return false;
-		}
-		i += n;
-	}
-	return true;
-}
-
 static bool is_within(const struct mcp_field *f, int64_t v)
 {
 	return v >= f->min && (f->max == 0 || v <= f->max);
@@ -234,7 +220,7 @@ static void check_string(struct problems *p, const struct mcp_field *f,
 {
 	char what[64];
 
-	if (!is_text(node)) {
+	if (!utf8_is_text(node->str, node->len)) {
 		add_problem(p, f->name, "is not valid text",
 		            "write it as UTF-8 without NUL characters or lone surrogates");
 	} else if (!is_within(f, (int64_t)node->len)) {
@@ -257,7 +243,7 @@ static void check_strings(struct problems *p, const struct mcp_field *f, const s
 	}
 	size_t at = 0;
 	JSON_EACH (s, doc, node) {
-		if (!json_is(s, JSON_STRING) || !is_text(s)) {
+		if (!json_is(s, JSON_STRING) || !utf8_is_text(s->str, s->len)) {
 			(void)snprintf(what, sizeof(what), "has item %zu, which is %s", at,
 			               json_is(s, JSON_STRING) ? "not valid text" : type_text(s));
 			add_wanted_problem(p, f, what, "");

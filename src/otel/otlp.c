@@ -69,9 +69,8 @@ static size_t cut_length(const char *s, size_t len)
 
 void otlp_text(struct otlp *w, struct otlp_field f, const char *s, size_t len)
 {
-	auto_buf out;
+	auto_buf out = BUF((size_t)4 * OTLP_MAX_TEXT);
 
-	buf_init(&out, (size_t)4 * OTLP_MAX_TEXT);
 	len = cut_length(s, len);
 	if (escape_text(&out, s, len)) {
 		w->format->text(w, f, out.data, out.len);

@@ -99,11 +99,9 @@ void otlp_post(const struct otlp_target *t, struct otlp_body body, uint64_t dead
 	char where[OTLP_WHERE_SIZE];
 	char url[OTLP_WHERE_SIZE + OTLP_MAX_URL];
 	uint64_t until = clock_ms() + t->timeout_ms;
-	auto_buf head;
-	auto_buf answer;
+	auto_buf head = BUF(OTLP_MAX_REPLY);
+	auto_buf answer = BUF(OTLP_MAX_REPLY);
 
-	buf_init(&head, OTLP_MAX_REPLY);
-	buf_init(&answer, OTLP_MAX_REPLY);
 	otlp_target_where(t, where);
 	snprintf(url, sizeof(url), "%s%s", where, t->path);
 	set_headers(&headers, t);

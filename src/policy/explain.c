@@ -296,9 +296,8 @@ static void text_denied(struct buf *out, const struct ssb_plan *p)
 
 char *ssb_plan_text(const struct ssb_plan *p)
 {
-	auto_buf out;
+	auto_buf out = BUF(MAX_EXPLANATION);
 
-	buf_init(&out, MAX_EXPLANATION);
 	text_command(&out, p);
 	text_approved(&out, p);
 	text_files(&out, p);

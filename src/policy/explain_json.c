@@ -201,11 +201,9 @@ static void json_warnings(struct json *j, const struct ssb_plan *p, const struct
 
 char *plan_json(const struct ssb_plan *p, const struct prepared *of_run, bool pretty)
 {
-	auto_buf out;
-	struct json j;
+	auto_buf out = BUF(MAX_EXPLANATION);
+	struct json j = JSON_TO(&out, pretty);
 
-	buf_init(&out, MAX_EXPLANATION);
-	json_init(&j, &out, pretty);
 	json_open(&j, '{');
 	json_kstr(&j, "name", p->name);
 	json_kstr(&j, "version", p->version);

@@ -53,9 +53,8 @@ static char *say_grant(struct build *b, const struct path_request *r)
 	/* A lone "~" is null in YAML. */
 	const char *path = strcmp(r->text, "~") == 0 ? "~/" : r->text;
 	auto_free char *word = build_word(b, path);
-	auto_buf text;
+	auto_buf text = BUF(2UL * MAX_PATH_BYTES + 2);
 
-	buf_init(&text, 2UL * MAX_PATH_BYTES + 2);
 	manifest_put_text(&text, path);
 	return word == NULL || text.failed
 	               ? build_printf(b, "the owner can grant it: --%s PATH", access)

@@ -78,9 +78,8 @@ int mounts_parse(char *text, struct mounts *ret)
 int mounts_load(struct mounts *ret)
 {
 	auto_fd fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	auto_buf text;
+	auto_buf text = BUF(MAX_MOUNTS_BYTES);
 
-	buf_init(&text, MAX_MOUNTS_BYTES);
 	if (fd < 0 || file_read_all(fd, &text) < 0) {
 		return -1;
 	}

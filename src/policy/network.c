@@ -141,9 +141,8 @@ static char *what_rule(struct build *b, const struct egress_rule *rule, const ch
 {
 	bool usual = rule->n_ports == 1 && rule->ports[0] == 443 && *protocol == '\0';
 	bool v6 = strchr(rule->domain.s, ':') != NULL && !usual;
-	auto_buf out;
+	auto_buf out = BUF(MAX_SCALAR_BYTES + 8UL * MAX_LIST_ITEMS);
 
-	buf_init(&out, MAX_SCALAR_BYTES + 8UL * MAX_LIST_ITEMS);
 	buf_addf(&out, "%s%s%s%s", plan_requested_words(REQUESTED_NETWORK), v6 ? "[" : "",
 	         rule->domain.s, v6 ? "]" : "");
 	for (size_t i = 0; i < rule->n_ports && !usual; i++) {

@@ -163,30 +163,9 @@ static const struct field TOP_FIELDS[] = {
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 static const struct level *const ALL_LEVELS[] = { &TOP_LEVEL, &LIMIT_LEVEL };
 
-static int preset_parse(const char *file, const char *text, size_t len, struct preset *p,
-                        struct ssb_diags *diags, struct ssb_error *err)
-{
-	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
-	struct report rep = { file, found };
-	struct ctx c = { .rep = &rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
-
-	if (found == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
-	}
-	AUTO(ynode_freep)
-	struct ynode *root = yaml_doc_parse(file, text, len, found);
-	if (root != NULL && root->kind == YNODE_MAP) {
-		level_read(&c, root, &TOP_LEVEL, p);
-	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
-		report_add(
-		        &rep, SSB_ERROR, root->line, root->col,
-		        "write keys such as net:, env: or limits:", "a preset must be a mapping");
-	}
-	if (c.nomem) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
-	}
-	return report_deliver(found, SSB_E_POLICY, file, diags, err) ? 0 : -1;
-}
+static const struct level_file PRESET = { ALL_LEVELS, ARRAY_LEN(ALL_LEVELS),
+	                                  "write keys such as net:, env: or limits:",
+	                                  "a preset must be a mapping" };
 
 /* ---- presets --------------------------------------------------------------------------------- */
 
@@ -241,7 +220,8 @@ int preset_load(const struct owner *o, const char *name, struct preset *ret,
 		return ssb_fail(err, SSB_E_NOMEM, 0, "preset", "out of memory");
 	}
 	if (read_preset(o, name, &text, &file, err) != 0 ||
-	    preset_parse(file, text.data != NULL ? text.data : "", text.len, &p, diags, err) != 0) {
+	    level_parse(&PRESET, file, text.data != NULL ? text.data : "", text.len, &p, diags,
+	                err) != 0) {
 		return -1;
 	}
 	*ret = p;

@@ -35,18 +35,16 @@ static uint64_t hash_text(enum render_group group, const char *a, const char *b)
 /* Returns a member as a new escaped text, or NULL if there is no memory. */
 static char *copy_text(const struct line *l, const char *name)
 {
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 
-	buf_init(&out, TEXT_BYTES);
 	render_text(&out, line_get(l, name), "");
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
 
 static char *copy_kind(const struct line *l)
 {
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 
-	buf_init(&out, TEXT_BYTES);
 	visible_text(&out, l->kind_name, false);
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
@@ -55,9 +53,8 @@ static char *copy_kind(const struct line *l)
 static char *copy_because(const struct line *l, enum denial_kind denial)
 {
 	const char *words = reason_text(line_get_reason(l));
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 
-	buf_init(&out, TEXT_BYTES);
 	buf_adds(&out, "");
 	if (denial == DENIAL_LIMIT) {
 		buf_adds(&out, "a limit of the run was reached");
@@ -71,19 +68,17 @@ static char *copy_because(const struct line *l, enum denial_kind denial)
 
 static char *copy_remedy(const struct line *l, bool bare, enum remedy_grant *ret_grants)
 {
-	auto_buf out;
+	auto_buf out = BUF(4 * TEXT_BYTES);
 
-	buf_init(&out, 4 * TEXT_BYTES);
 	*ret_grants = remedy_text(&out, l, bare);
 	return out.failed ? strdup("") : buf_steal(&out);
 }
 
 static char *copy_rule(const struct line *l)
 {
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 	int64_t at = json_integer(line_get(l, "rule_line"), 0);
 
-	buf_init(&out, TEXT_BYTES);
 	render_text(&out, line_get(l, "rule"), "");
 	if (at > 0) {
 		buf_addf(&out, " (line %" PRId64 " of the manifest)", at);
@@ -399,9 +394,8 @@ static void take_event(struct overview *v, const struct line *l)
 
 static char *copy_member(const struct line *l, const struct json_node *of, const char *name)
 {
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 
-	buf_init(&out, TEXT_BYTES);
 	render_text(&out, json_member(&l->doc, of, name), "");
 	return out.failed ? strdup("...") : buf_steal(&out);
 }
@@ -469,9 +463,8 @@ static void take_layers(struct overview *v, const struct line *l)
 static void take_dropped(struct overview *v, const struct line *l)
 {
 	const struct json_node *counters = line_get(l, "counters");
-	auto_buf out;
+	auto_buf out = BUF(TEXT_BYTES);
 
-	buf_init(&out, TEXT_BYTES);
 	v->dropped = json_integer(json_member(&l->doc, counters, "dropped"), 0);
 	for (const struct json_node *n =
 	             json_first(&l->doc, json_member(&l->doc, counters, "dropped_by"));

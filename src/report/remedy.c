@@ -14,9 +14,8 @@
 /* Appends a word, quoted for a shell, with hidden characters made visible. */
 static void put_word(struct buf *out, const char *word, size_t len)
 {
-	auto_buf shown;
+	auto_buf shown = BUF(RENDER_MAX);
 
-	buf_init(&shown, RENDER_MAX);
 	visible_bytes(&shown, word, len, false);
 	shell_quote(out, shown.failed || shown.data == NULL ? "" : shown.data);
 }
@@ -75,9 +74,8 @@ static enum remedy_grant put_given(struct buf *out, const struct json_node *give
 
 static enum remedy_grant put_network(struct buf *out, const struct json_node *to, int64_t port)
 {
-	auto_buf host;
+	auto_buf host = BUF(RENDER_MAX);
 
-	buf_init(&host, RENDER_MAX);
 	buf_add(&host, to->str, to->len);
 	if (port > 0 && port != 53) {
 		buf_addf(&host, ":%" PRId64, port);

@@ -378,9 +378,8 @@ static void cut_chars(struct buf *text, size_t max)
 
 void render_message(struct buf *out, const struct line *l)
 {
-	auto_buf message;
+	auto_buf message = BUF(RENDER_MAX);
 
-	buf_init(&message, RENDER_MAX);
 	put_message(&message, l);
 	cut_chars(&message, MESSAGE_CHARS);
 	buf_adds(out, message.data != NULL ? message.data : "");

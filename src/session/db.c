@@ -88,25 +88,8 @@ int db_time(struct db *db, int64_t *ret, struct ssb_error *err)
 	return 0;
 }
 
-/* PostgreSQL rejects NUL and invalid UTF-8. This check makes SQLite reject the same texts. */
-static bool text_valid(const char *s, size_t n)
-{
-	uint32_t cp = 0;
-
-	for (size_t i = 0; i < n;) {
-		if (s[i] > 0) {
-			i++; /* most texts are ASCII */
-			continue;
-		}
-		size_t len = utf8_decode(s + i, n - i, &cp);
-		if (len == 0 || cp == 0) {
-			return false;
-		}
-		i += len;
-	}
-	return true;
-}
-
+/* Checks the arguments of a statement. PostgreSQL rejects NUL and invalid UTF-8: this check makes
+ * SQLite reject the same texts. */
 static int check_args(const struct db_value *args, size_t n, struct ssb_error *err)
 {
 	if (n > DB_MAX_ARGS) {
@@ -119,7 +102,7 @@ static int check_args(const struct db_value *args, size_t n, struct ssb_error *e
 			                "a text has %zu bytes, but at most %d can be stored",
 			                args[i].n, MAX_STORE_TEXT);
 		}
-		if (args[i].type == DB_TEXT && !text_valid(args[i].s, args[i].n)) {
+		if (args[i].type == DB_TEXT && !utf8_is_text(args[i].s, args[i].n)) {
 			return ssb_fail(err, SSB_E_USAGE, 0, DB_WHERE,
 			                "a text that is not valid UTF-8, or has a NUL in it, "
 			                "cannot be stored");

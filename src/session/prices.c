@@ -91,29 +91,9 @@ static const struct field TOP_FIELDS[] = {
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 static const struct level *const ALL_LEVELS[] = { &TOP_LEVEL, &PRICE_LEVEL };
 
-static int parse_prices(const char *file, const char *text, size_t len, struct prices *p,
-                        struct ssb_diags *diags, struct ssb_error *err)
-{
-	AUTO(diags_freep) struct ssb_diags *found = ssb_diags_new();
-	struct report rep = { file, found };
-	struct ctx c = { .rep = &rep, .levels = ALL_LEVELS, .n_levels = ARRAY_LEN(ALL_LEVELS) };
-
-	if (found == NULL) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
-	}
-	AUTO(ynode_freep)
-	struct ynode *root = yaml_doc_parse(file, text, len, found);
-	if (root != NULL && root->kind == YNODE_MAP) {
-		level_read(&c, root, &TOP_LEVEL, p);
-	} else if (root != NULL && !root->bad && !ynode_is_null(root)) {
-		report_add(&rep, SSB_ERROR, root->line, root->col,
-		           "write models: or default:", "the prices must be a mapping");
-	}
-	if (c.nomem) {
-		return ssb_fail(err, SSB_E_NOMEM, 0, file, "out of memory");
-	}
-	return report_deliver(found, SSB_E_POLICY, file, diags, err) ? 0 : -1;
-}
+static const struct level_file PRICES = { ALL_LEVELS, ARRAY_LEN(ALL_LEVELS),
+	                                  "write models: or default:",
+	                                  "the prices must be a mapping" };
 
 static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags *diags,
                        struct ssb_error *err)
@@ -128,7 +108,8 @@ static int load_prices(const struct owner *o, struct prices *p, struct ssb_diags
 	if (missing != 0) {
 		return missing > 0 ? 0 : -1;
 	}
-	return parse_prices(file, text.data != NULL ? text.data : "", text.len, p, diags, err);
+	return level_parse(&PRICES, file, text.data != NULL ? text.data : "", text.len, p, diags,
+	                   err);
 }
 
 /* ---- prices -------------------------------------------------------------- */
@@ -139,8 +120,8 @@ int prices_load(const struct owner *o, struct prices *ret, struct ssb_diags *dia
 	AUTO(prices_done) struct prices p = { 0 };
 
 	assert(diags != NULL);
-	if (parse_prices("data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p, diags, err) <
-	            0 ||
+	if (level_parse(&PRICES, "data/prices.yaml", PRICES_YAML, sizeof(PRICES_YAML) - 1, &p,
+	                diags, err) < 0 ||
 	    load_prices(o, &p, diags, err) < 0) {
 		return -1;
 	}

@@ -313,21 +313,14 @@ int store_check_text(const char *s, size_t size, const char *what, struct ssb_er
 	assert(size > 1);
 
 	size_t len = strnlen(s, size);
-	uint32_t cp = 0;
 
 	if (len == 0 || len == size) {
 		return ssb_fail(err, SSB_E_USAGE, 0, "", "%s must have 1 to %zu bytes", what,
 		                size - 1);
 	}
-	for (size_t i = 0; i < len;) {
-		size_t n = utf8_decode(s + i, len - i, &cp);
-		if (n == 0 || cp < 0x20 || cp == 0x7f) {
-			return ssb_fail(err, SSB_E_USAGE, 0, "",
-			                "%s must be UTF-8 without control characters", what);
-		}
-		i += n;
-	}
-	return 0;
+	return utf8_is_line(s) ? 0
+	                       : ssb_fail(err, SSB_E_USAGE, 0, "",
+	                                  "%s must be UTF-8 without control characters", what);
 }
 
 void store_clean(char *s)

@@ -89,9 +89,8 @@ void trace_put_layers(struct trace *t, const struct layer_report layers[LAYER_CO
 
 void trace_put_files(struct trace *t)
 {
-	auto_buf members;
+	auto_buf members = BUF(FILES_LIST_BYTES + 1024);
 
-	buf_init(&members, FILES_LIST_BYTES + 1024);
 	if (!files_line_finish(&t->files, FILES_WAIT_MS, &members)) {
 		return; /* a command without a skill has no directory of its own */
 	}
