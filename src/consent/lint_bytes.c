@@ -1,6 +1,7 @@
 /* lint_bytes.c - checks one file's bytes: its kind, pickles, deceptive characters, frontmatter. */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/diag.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -16,12 +17,7 @@ static bool has_ending(const char *file, const char *const endings[], size_t n)
 	const char *base = strrchr(file, '/');
 	const char *dot = strrchr(base != NULL ? base : file, '.');
 
-	for (size_t i = 0; dot != NULL && i < n; i++) {
-		if (strcasecmp(dot + 1, endings[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return dot != NULL && ARRAY_HAS(e, endings, n, strcasecmp(dot + 1, *e) == 0);
 }
 
 static enum lint_kind kind_of(const char *file, bool executable, const char *bytes, size_t len)

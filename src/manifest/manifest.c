@@ -21,7 +21,7 @@
 #include "manifest/yaml_doc.h"
 #include "os/file.h"
 
-static void mtext_list_done(struct mtext_list *l)
+void mtext_list_done(struct mtext_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		free(l->v[i].s);

@@ -41,6 +41,7 @@ struct mtext_list {
 };
 
 bool mtext_list_has(const struct mtext_list *l, const char *s);
+void mtext_list_done(struct mtext_list *l); /* frees the texts and the list */
 
 enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ADDRESS, HOST_CIDR };
 

@@ -161,18 +161,6 @@ void subs_subscribe(void *app, struct mcp_call *c)
 	}
 }
 
-static void remove_uri(struct string_list *uris, const char *uri)
-{
-	for (size_t i = 0; i < uris->n; i++) {
-		if (strcmp(uris->v[i], uri) == 0) {
-			free(uris->v[i]);
-			uris->v[i] = uris->v[--uris->n];
-			uris->v[uris->n] = NULL;
-			return;
-		}
-	}
-}
-
 void subs_unsubscribe(void *app, struct mcp_call *c)
 {
 	(void)app;
@@ -183,7 +171,7 @@ void subs_unsubscribe(void *app, struct mcp_call *c)
 	}
 	struct legacy *l = find_legacy(c->server->subs, c->peer);
 	if (l != NULL) {
-		remove_uri(&l->uris, uri);
+		string_list_drop(&l->uris, uri);
 	}
 	mcp_done(c);
 }

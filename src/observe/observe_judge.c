@@ -161,12 +161,7 @@ static bool is_machine(const char *path, bool write)
 			return true;
 		}
 	}
-	for (size_t i = 0; write && i < ARRAY_LEN(SWITCHES); i++) {
-		if (observe_covers(SWITCHES[i], path) > 0) {
-			return true;
-		}
-	}
-	return false;
+	return write && ARRAY_HAS(e, SWITCHES, ARRAY_LEN(SWITCHES), observe_covers(*e, path) > 0);
 }
 
 /* Returns whether a cover (struct cover) hides the path. It does so if the path is in a directory
@@ -189,12 +184,8 @@ static bool is_host_service(const char *path)
 	           : observe_covers("/var/run", path) > 0 ? 9
 	                                                  : 0;
 
-	for (size_t i = 0; n > 0 && strlen(path) > n && i < ARRAY_LEN(NAMES); i++) {
-		if (observe_covers(NAMES[i], path + n) > 0) {
-			return true;
-		}
-	}
-	return false;
+	return n > 0 && strlen(path) > n &&
+	       ARRAY_HAS(e, NAMES, ARRAY_LEN(NAMES), observe_covers(*e, path + n) > 0);
 }
 
 void observe_refuse_path(struct judgement *j, enum reason reason, int error, const char *flag,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/own.h"
 
@@ -83,12 +84,7 @@ static const char *group_of_line(char *line, gid_t *ret_gid)
 
 static bool is_risky(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(RISKY_GROUPS); i++) {
-		if (strcmp(name, RISKY_GROUPS[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, RISKY_GROUPS, ARRAY_LEN(RISKY_GROUPS), strcmp(name, *e) == 0);
 }
 
 /* Reads /etc/group without getgrnam(), which would load name service modules, which a static or

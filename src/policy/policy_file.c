@@ -124,10 +124,7 @@ void policy_init(struct policy *p)
 void policy_done(struct policy *p)
 {
 	for (size_t i = 0; i < POLICY_LISTS; i++) {
-		for (size_t k = 0; k < p->lists[i].n; k++) {
-			free(p->lists[i].v[k].s);
-		}
-		free(p->lists[i].v);
+		mtext_list_done(&p->lists[i]);
 	}
 	for (size_t i = 0; i < p->n_skills; i++) {
 		free(p->skills[i].dir);

@@ -229,20 +229,12 @@ int preset_load(const struct owner *o, const char *name, struct preset *ret,
 	return 0;
 }
 
-static void texts_done(struct mtext_list *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		free(l->v[i].s);
-	}
-	free(l->v);
-}
-
 void preset_done(struct preset *p)
 {
 	free(p->name);
 	free(p->where);
-	texts_done(&p->net);
-	texts_done(&p->read);
+	mtext_list_done(&p->net);
+	mtext_list_done(&p->read);
 	string_list_done(&p->env);
 	string_list_done(&p->cache);
 	*p = (struct preset){ 0 };

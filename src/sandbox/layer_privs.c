@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "os/caps.h"
@@ -92,12 +93,7 @@ static int landlock_devices(int rules, int abi)
 
 static bool grants_devices(const struct ssb_plan *plan)
 {
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		if (plan->grants[i].kind == GRANT_DEVICES) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, plan->grants, plan->n_grants, e->kind == GRANT_DEVICES);
 }
 
 /* Returns the rights for a row of the view. If an image's root file system is shown, "/" must be

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/own.h"
@@ -49,13 +50,8 @@ bool prove_granted(const struct ssb_plan *plan, const char *path)
 
 bool prove_granted_write(const struct ssb_plan *plan, const char *path)
 {
-	for (size_t i = 0; i < plan->n_grants; i++) {
-		if (plan->grants[i].access == ACCESS_WRITE &&
-		    path_beneath(path, plan->grants[i].target) != NULL) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, plan->grants, plan->n_grants,
+	                 e->access == ACCESS_WRITE && path_beneath(path, e->target) != NULL);
 }
 
 ino_t prove_own_ns(const char *name)

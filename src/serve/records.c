@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "trace/key.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/own.h"
@@ -137,12 +138,7 @@ static bool is_visible(const struct serve *s, const struct served_skills *now, i
 		return true;
 	}
 	auto_free char *dir = read_skill_dir(fd);
-	for (size_t i = 0; dir != NULL && i < now->n; i++) {
-		if (strcmp(now->v[i].dir, dir) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return dir != NULL && ARRAY_HAS(e, now->v, now->n, strcmp(e->dir, dir) == 0);
 }
 
 bool records_visible(const struct serve *s, int fd, const char *id)

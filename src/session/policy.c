@@ -177,12 +177,7 @@ const struct session_threshold *session_policy_threshold(const struct session_po
 
 bool session_policy_sends(const struct session_policy *p)
 {
-	for (size_t i = 0; p->audit_enabled && i < p->n_exports; i++) {
-		if (p->exports[i].kind == EXPORT_OTEL) {
-			return true;
-		}
-	}
-	return false;
+	return p->audit_enabled && ARRAY_HAS(e, p->exports, p->n_exports, e->kind == EXPORT_OTEL);
 }
 
 /* ---- durations ----------------------------------------------------------- */

@@ -31,26 +31,9 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
-/* Reads the line that begins a run. */
-static int read_run_line(struct line *l, int fd)
-{
-	AUTO(reader_done) struct reader in;
-	const char *line = NULL;
-	const char *why = NULL;
-	size_t len = 0;
-
-	reader_init(&in, fd, 0);
-	enum reader_line got = reader_next(&in, &line, &len);
-	if (got == READER_LINE && reader_is_header(line, len)) {
-		got = reader_next(&in, &line, &len);
-	}
-	return got != READER_LINE || line_parse(l, line, len, &why) != 0 || l->kind != EV_RUN ? -1
-	                                                                                      : 0;
-}
-
 static int read_first(struct run_facts *f, struct line *l, int fd, char home[PATH_MAX])
 {
-	if (read_run_line(l, fd) != 0) {
+	if (!line_read_run(l, fd)) {
 		return -1;
 	}
 	if (f->id[0] == '\0') {
@@ -67,7 +50,7 @@ char *run_facts_skill_dir(int fd)
 {
 	AUTO(line_done) struct line l = { 0 };
 
-	if (read_run_line(&l, fd) != 0) {
+	if (!line_read_run(&l, fd)) {
 		return NULL;
 	}
 	const char *dir = json_string(json_member(&l.doc, line_get(&l, "plan"), "skill_dir"), NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/own.h"
 
 #define DEFAULT_PORT   80
@@ -86,12 +87,7 @@ static bool begins_nocase(struct span s, const char *text)
 
 static bool span_all(struct span s, bool (*good)(char))
 {
-	for (size_t i = 0; i < s.len; i++) {
-		if (!good(s.s[i])) {
-			return false;
-		}
-	}
-	return true;
+	return !ARRAY_HAS(e, s.s, s.len, !good(*e));
 }
 
 static bool is_blank(char c)

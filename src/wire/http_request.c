@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/hex.h"
 #include "base/own.h"
 
@@ -32,12 +33,7 @@ static bool span_is_nocase(struct span s, const char *text)
 
 static bool is_one_of(struct span s, const char *const *list, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (span_is_nocase(s, list[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, list, n, span_is_nocase(s, *e));
 }
 
 static struct span span_trim(struct span s)

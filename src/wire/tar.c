@@ -1,5 +1,6 @@
 /* tar.c - parses the headers of ustar, pax and GNU archives. */
 #include "wire/tar.h"
+#include "base/array.h"
 
 #include <string.h>
 
@@ -51,12 +52,7 @@ static bool read_octal(const uint8_t *at, size_t len, uint64_t *ret)
 
 static bool is_zero(const uint8_t block[TAR_BLOCK])
 {
-	for (size_t i = 0; i < TAR_BLOCK; i++) {
-		if (block[i] != 0) {
-			return false;
-		}
-	}
-	return true;
+	return !ARRAY_HAS(e, block, TAR_BLOCK, *e != 0);
 }
 
 static bool sum_matches(const uint8_t block[TAR_BLOCK])

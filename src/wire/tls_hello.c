@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "wire/tls_hello.h"
+#include "base/array.h"
 
 #define RECORD_HEAD      5
 #define RECORD_HANDSHAKE 22
@@ -176,12 +177,8 @@ static bool take_server_name(struct hello_reader *r, size_t len, struct hello *h
 
 static bool is_encrypted(size_t type)
 {
-	for (size_t i = 0; i < sizeof(ENCRYPTED) / sizeof(ENCRYPTED[0]); i++) {
-		if (type >= ENCRYPTED[i].first && type <= ENCRYPTED[i].last) {
-			return true;
-		}
-	}
-	return false;
+	return ARRAY_HAS(e, ENCRYPTED, sizeof(ENCRYPTED) / sizeof(ENCRYPTED[0]),
+	                 type >= e->first && type <= e->last);
 }
 
 static bool take_extensions(struct hello_reader *r, struct hello *h)
