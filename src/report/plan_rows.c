@@ -1,7 +1,6 @@
 /* plan_rows.c - see plan_rows.h. */
 #include "report/plan_rows.h"
 
-
 #include "base/own.h"
 #include "manifest/resources.h"
 #include "report/render.h"
