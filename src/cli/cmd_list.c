@@ -1,4 +1,5 @@
 /* cmd_list.c - lists recorded runs, newest first. cmd_ps.c lists the running ones. */
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "cli/cli_record.h"
 #include "cli/run_rows.h"
 #include "cli/say.h"
+#include "os/file.h"
 #include "policy/path.h"
 
 static int parse_ask(const struct request *r, struct index_ask *ask, char since[WHEN_SIZE],
@@ -99,7 +101,7 @@ static int keep_matches(const char *state_dir, const struct search *s, size_t mo
                         struct run_facts *v, size_t *inout_n, struct ssb_error *err)
 {
 	AUTO(runs_done) struct runs runs = RUNS_NONE;
-	size_t kept = 0;
+	size_t kept = 0, unread = 0;
 
 	if (runs_open(&runs, state_dir, err) != 0) {
 		return -1;
@@ -108,9 +110,15 @@ static int keep_matches(const char *state_dir, const struct search *s, size_t mo
 		struct run_entry e = { .has_flat = true };
 		memcpy(e.id, v[i].id, sizeof(e.id));
 		auto_fd fd = runs.fd >= 0 ? runs_record(&runs, &e) : -1;
-		if (fd >= 0 && search_matches(s, fd)) {
+		bool whole = fd >= 0 || file_is_missing(errno);
+		if (fd >= 0 && search_matches(s, fd, &whole)) {
 			v[kept++] = v[i];
 		}
+		unread += !whole;
+	}
+	if (unread > 0) {
+		say_warningf("%zu record%s could not be read to the end, so the list may lack runs",
+		             unread, unread == 1 ? "" : "s");
 	}
 	*inout_n = kept;
 	return 0;

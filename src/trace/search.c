@@ -58,7 +58,7 @@ static bool has_class(const struct classes *found, enum class_id class)
 	return class == CLASS_NONE || all.hits[class].count > 0;
 }
 
-bool search_matches(const struct search *s, int fd)
+bool search_matches(const struct search *s, int fd, bool *ret_whole)
 {
 	AUTO(reader_done) struct reader in;
 	AUTO(line_done) struct line l = { 0 };
@@ -71,7 +71,9 @@ bool search_matches(const struct search *s, int fd)
 
 	classes_init(&found, home);
 	reader_init(&in, fd, 0);
-	while (!(any && s->class == CLASS_NONE) && reader_next(&in, &text, &len) == READER_LINE &&
+	enum reader_line got = READER_END;
+	while (!(any && s->class == CLASS_NONE) &&
+	       (got = reader_next(&in, &text, &len)) == READER_LINE &&
 	       line_parse(&l, text, len, &why) == 0) {
 		if (l.kind == EV_RUN && line_home(&l) != NULL) {
 			snprintf(home, sizeof(home), "%s", line_home(&l));
@@ -79,5 +81,7 @@ bool search_matches(const struct search *s, int fd)
 		any = any || line_matches(s, &l);
 		classes_add_line(&found, &l);
 	}
-	return any && has_class(&found, s->class);
+	bool matches = any && has_class(&found, s->class);
+	*ret_whole = matches || got == READER_END || got == READER_CUT;
+	return matches;
 }

@@ -17,7 +17,8 @@ struct search {
 };
 
 bool search_is_empty(const struct search *s);
-/* Returns whether the record `fd` matches, up to its end or its first damaged line. */
-bool search_matches(const struct search *s, int fd);
+/* Returns whether the record `fd` matches, up to its end or its first damaged line. *ret_whole is
+ * false if it does not match and was not read to its end. */
+bool search_matches(const struct search *s, int fd, bool *ret_whole);
 
 #endif

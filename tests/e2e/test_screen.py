@@ -256,6 +256,13 @@ def test_runs_are_found(ssb):
     for words in (["--reason", "nonsense"], ["--class", "persistenc"]):
         assert ssb.ssb("audit", "list", *words).code == 2
     assert "persistence" in ssb.ssb("audit", "list", "--class", "persistenc").errors
+    # A record that cannot be read to its end is not a record without a match.
+    search = ("audit", "list", "--host", "example.com", "--json")
+    assert ssb.ssb(*search).ok().errors == ""  # the control
+    (record,) = [f for f in ssb.state.rglob("*.jsonl") if b"curl" in f.read_bytes().split(b"\n")[0]]
+    record.write_bytes(record.read_bytes().replace(b"\n", b"\nnot a line\n", 1))
+    r = ssb.ssb(*search).ok()
+    assert r.json() == [] and "1 record could not be read to the end" in r.errors, r
 
 
 def test_run_json_prints_nothing_else(ssb):
