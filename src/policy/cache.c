@@ -9,8 +9,6 @@
  *                   work in one project share a cache, and two projects do not.
  *                   Without such a directory: the real path of the program, so no other
  *                   program of the same name shares it. */
-#include <fcntl.h>
- *                   Without such a directory: the name of the program. */
 #include <string.h>
 #include <unistd.h>
 
