@@ -26,7 +26,7 @@
 /* Plans */
 #define MAX_REQUESTS     (5UL * MAX_LIST_ITEMS + MAX_GRANTS) /* asked for, and remembered */
 #define MAX_GRANTS       256
-#define MAX_NAMED_WORDS  1024 /* arguments in which files of the caller are looked for */
+#define MAX_NAMED_WORDS  1024 /* arguments that are checked for names of the caller's files */
 #define MAX_NAMED_FILES  128  /* files of the caller that one run is granted */
 #define MAX_PRESETS      16   /* of one run */
 #define MAX_COVERS       64   /* covers in all grants together */
@@ -45,7 +45,7 @@
 #define CACHES_DIR           "caches" /* in the state directory */
 #define DEF_CACHE_SIZE       "1G"
 #define MAX_CACHE_MB         (1024 * 1024)
-#define CACHE_BYTES_PER_FILE 1024 /* a larger number of files empties a cache */
+#define CACHE_BYTES_PER_FILE 1024 /* a cache with more files is emptied */
 #define MAX_CACHE_DEPTH      64   /* a cache with deeper directories is emptied */
 
 /* Root file systems and the images that they are unpacked from */
@@ -137,12 +137,12 @@
 
 /* Learning */
 #define MAX_LEARN_ROUNDS  8
-#define MAX_LEARN_TRIALS  4           /* rounds more, each without one variable */
+#define MAX_LEARN_TRIALS  4           /* additional rounds, each without one variable */
 #define MAX_LEARN_SECONDS 600         /* no further round begins after this */
 #define MAX_LEARN_OUTPUT  (64 * 1024) /* bytes read from a round's output */
 #define MAX_DECOYS        64
-#define MAX_HINT_DECOYS   32  /* for paths that only the skill's files mention */
-#define MAX_DECOY_ENTRIES 256 /* names of a directory that its decoy looks at */
+#define MAX_HINT_DECOYS   32  /* decoys at paths that only the skill's files mention */
+#define MAX_DECOY_ENTRIES 256 /* names that are read in a directory to make its decoy */
 #define MAX_DECOY_SAMPLES 8   /* files in the decoy of a directory */
 
 /* The linter, which reports a skill that exceeds these limits */
