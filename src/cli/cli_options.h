@@ -37,8 +37,8 @@ struct operands {
 	char **v; /* points into argv: borrowed, NULL-terminated */
 	int n;
 	bool dashes;   /* a "--" came before the first operand */
-	char **before; /* the n_before words of the options that came before the first operand; not
-	                * with `mixed` if an operand came before an option */
+	char **before; /* the n_before words of the options before the first operand; not set with
+	                * `mixed` if an operand came before an option */
 	size_t n_before;
 };
 

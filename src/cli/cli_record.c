@@ -106,9 +106,8 @@ int cli_record_verify(const struct request *r, const struct record_request *q,
 	return verify_record(q->file.fd, &ask, ret, &err) == 0 ? EXIT_FINE : exit_status_told(&err);
 }
 
-/* Checks the record. A record from elsewhere may be signed with another owner's key, and this is
- * not damage: only `audit verify` checks whose key it is. *ret_foreign says that it is such a
- * record. */
+/* Checks the record. A record from elsewhere may be signed with another owner's key. That is not
+ * damage: only `audit verify` checks whose key it is. *ret_foreign is true for such a record. */
 static int check_record(const struct request *r, const struct record_request *q,
                         struct verify_result *v, bool *ret_foreign)
 {

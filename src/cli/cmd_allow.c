@@ -1,5 +1,5 @@
 /* cmd_allow.c - remembers grants for a skill, as a part of its approval: those that you name, or
- * those that a run was denied. Also lists remembered grants, and forgets them. */
+ * those that would allow what was denied in a run. Also lists and forgets remembered grants. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +38,8 @@ static int take_options(struct request *r, const struct owner *o, const char *re
 		AUTO(string_list_done) struct string_list items = { 0 };
 		bool net = LISTS[i].option == SSB_OPT_NET;
 
-		/* A set of hosts is remembered as its hosts: later versions may know other ones. */
+		/* A set of hosts is stored as the list of its hosts, because a later version may
+		 * have other hosts in the set. */
 		for (size_t k = 0; k < l->n; k++) {
 			if (net ? preset_expand_net(l->v[k], &items, err) != 0
 			        : string_list_add(&items, l->v[k], MAX_GRANTS) != 0) {
@@ -83,8 +84,8 @@ static int find_run(const struct owner *o, const char *dir, char ret[RUN_ID_SIZE
 	return ssb_fail(err, SSB_E_NOT_FOUND, 0, "", "the skill '%.200s' has no recorded run", dir);
 }
 
-/* Opens the record that the operand means: the last run, the last run of a skill's directory, or
- * the run with an id. */
+/* Opens the record that the operand selects: without an operand, that of the last run; for a
+ * skill's directory, that of its last run; otherwise that of the run with this id. */
 static int open_run(const char *word, struct record_request *q, struct ssb_error *err)
 {
 	auto_free char *dir = word != NULL ? realpath(word, NULL) : NULL;
@@ -139,8 +140,7 @@ static int allow_denied(struct request *r, struct lock *fresh)
 	}
 	if (fresh->n_allowed == 0) {
 		return say_fail(EXIT_FINDINGS,
-		                "run %.8s was denied nothing that an approval can remember",
-		                q.file.id);
+		                "run %.8s has no denial that an approval can remember", q.file.id);
 	}
 	return cmd_approve_with(r, &q.owner, dir, fresh);
 }
@@ -157,7 +157,7 @@ static int allow_named(struct request *r, const struct owner *o, const char *dir
 		return exit_status_told(&err);
 	}
 	if (not .len > 0) {
-		buf_addf(&out, "skillsandbox: this cannot be remembered, so nothing was:\n%s",
+		buf_addf(&out, "skillsandbox: nothing was remembered, because this cannot be:\n%s",
 		         not .failed ? "" : not .data);
 		(void)say_out(STDERR_FILENO, &out);
 		return EXIT_FINDINGS;
@@ -167,7 +167,8 @@ static int allow_named(struct request *r, const struct owner *o, const char *dir
 
 /* ---- forgetting ---------------------------------------------------------------------- */
 
-/* Adds to `what` the remembered grants that the word names: by the value, or as in a question. */
+/* Adds to `what` the remembered grants that the word names: by their value, or by their text in a
+ * question. */
 static int find_named(const struct lock *l, const struct owner *o, const char *word,
                       struct lock *what)
 {
@@ -254,7 +255,7 @@ static int allow_with(struct request *r, const struct owner *o, struct lock *fre
 	}
 	return fresh->n_allowed > 0
 	               ? allow_named(r, o, dir, fresh)
-	               : say_fail(EXIT_USAGE, "allow needs what to remember: --net HOST, --read "
+	               : say_fail(EXIT_USAGE, "allow needs a grant to remember: --net HOST, --read "
 	                                      "PATH, --write PATH or --env NAME");
 }
 

@@ -198,8 +198,8 @@ static bool is_narrowed(const struct ssb_plan *p, const struct string_list *decl
 	                 string_list_has(declined, withheld->what));
 }
 
-/* Adds what the owner adds now to an approval that was read, so that the next plan asks for it.
- * What the owner adds is no longer declined. Returns -1 without memory. */
+/* Adds the new grants in `fresh` to an approval that was read, so that the next plan asks for them.
+ * They are no longer declined. Returns -1 if there is no memory. */
 static int add_fresh(struct lock *l, const struct lock *fresh)
 {
 	for (size_t i = 0; fresh != NULL && i < fresh->n_allowed; i++) {

@@ -40,8 +40,8 @@ static void put_text(struct buf *out, const struct ssb_check *checks, size_t n)
 	}
 }
 
-/* The checks without which a skill still runs, and what is then different. Every other check must
- * be ok. */
+/* The checks that may fail: a skill then still runs, and the text says what is different. Every
+ * other check must be ok. */
 static const struct {
 	const char *name;
 	const char *words;
@@ -51,7 +51,7 @@ static const struct {
 	{ "idmap", "declared writes fail" },
 	{ "seccomp-notify", "attempts are blocked, but not recorded" },
 	{ "groups", "a skill keeps your groups" },
-	{ "core-dumps", "this machine learns of the crash of a skill" },
+	{ "core-dumps", "this machine learns when a skill crashes" },
 };
 
 static const char *find_difference(const struct ssb_check *c)

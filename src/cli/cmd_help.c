@@ -8,7 +8,7 @@
 #include "cli/say.h"
 #include "cli/screen.h"
 
-#define FEW_OPTIONS 8 /* so many options are listed without groups */
+#define FEW_OPTIONS 8 /* up to this many options are listed without groups */
 
 int cmd_help_version(void)
 {
@@ -18,7 +18,7 @@ int cmd_help_version(void)
 	return say_out(STDOUT_FILENO, &out);
 }
 
-/* Help is laid out for a person also in a pipe: no program reads it. */
+/* Help is laid out for people even in a pipe, because no program reads it. */
 static int print_help(int fd, const struct buf *text)
 {
 	size_t columns = screen_columns(fd);
@@ -93,7 +93,7 @@ int cmd_help_short(void)
 	buf_adds(&out, WHAT_IT_IS
 	         "  skillsandbox run DIR [ARG...]         run the skill in DIR\n"
 	         "  skillsandbox run -- CMD [ARG...]      run a bare command\n"
-	         "  skillsandbox why last                 explain what the last run was denied\n"
+	         "  skillsandbox why last                 explain what was denied in the last run\n"
 	         "  skillsandbox setup claude-code        let an agent use it\n"
 	         "  skillsandbox help                     list all commands\n");
 	(void)print_help(STDERR_FILENO, &out);
@@ -113,7 +113,7 @@ static void put_option(struct buf *out, const struct option_row *row)
 	buf_addf(out, "  %-27s  %s\n", left, row->help);
 }
 
-/* Returns the index of the option's group; N_HELP_OPTIONS: it is in none. */
+/* Returns the index of the option's group, or N_HELP_OPTIONS if it is in none. */
 static size_t find_group(const struct option_row *row)
 {
 	char name[64];

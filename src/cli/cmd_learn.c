@@ -185,9 +185,10 @@ static enum learn_word ask_need(void *talk, const struct need *n, bool can_be_re
 		      { "r", LEARN_REAL },      { "no", LEARN_NO },   { "n", LEARN_NO },
 		      { "", LEARN_NO } };
 	static const char HELP[] =
-	        "  decoy: the next round has something made up there; it goes into the manifest\n"
-	        "  real:  the next rounds have the real file to read, or reach the real host\n"
-	        "  no:    it gets nothing there; the manifest mentions it only in a comment\n";
+	        "  decoy: the next round gets made-up content there; the manifest asks for it\n"
+	        "  real:  the next rounds can read the real file, or reach the real host\n"
+	        "  no:    the skill gets nothing there; the manifest mentions it only in a "
+	        "comment\n";
 	char line[32] = "";
 	auto_buf out = BUF(SAY_MAX);
 
@@ -252,7 +253,7 @@ static void warn_of_both(const struct learned *l)
 	}
 }
 
-/* Warns if the last round failed, and names what could get the skill further. */
+/* Warns that the last round failed, and names options that could get the skill further. */
 static void warn_of_failure(const struct talk *t, const struct learned *l)
 {
 	auto_buf out = BUF(SAY_MAX);

@@ -95,8 +95,8 @@ static int parse_search(const struct request *r, struct search *s, struct ssb_er
 	return class != NULL ? parse_class(class, &s->class, err) : 0;
 }
 
-/* Removes the runs whose record does not match, and those after the first `most` that do (0: all).
- * Reads the records one after the other, line by line. */
+/* Removes from the list the runs whose record does not match, and all runs after the first `most`
+ * matches (0: no limit). Reads the records one after the other, line by line. */
 static int keep_matches(const char *state_dir, const struct search *s, size_t most,
                         struct run_facts *v, size_t *inout_n, struct ssb_error *err)
 {

@@ -126,7 +126,8 @@ static int finish_prune(const struct request *r, const struct prune *p)
 	return p->failed > 0 ? EXIT_SANDBOX : status;
 }
 
-/* Removes the caches that no run uses: all, or those not used for the time of --older-than. */
+/* Removes caches that no run uses now. With --older-than, removes only those that were last used
+ * before that time. */
 static int prune_caches(const struct request *r, const struct owner *owner, const struct prune *p)
 {
 	bool all = request_value(r, FLAG_OLDER_THAN) == NULL;

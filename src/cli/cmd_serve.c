@@ -149,8 +149,9 @@ int cmd_serve(struct request *r)
 		                         .all_runs = request_has(r, FLAG_ALL_RUNS),
 		                         .listening = on_listening };
 	if (o.http == NULL && o.socket == NULL && isatty(STDIN_FILENO) == 1) {
-		say_notef("this speaks the Model Context Protocol on standard input and output; an "
-		          "agent starts it itself, after 'skillsandbox setup'; Ctrl-C ends it");
+		say_notef(
+		        "'serve' speaks the Model Context Protocol on standard input and output; "
+		        "after 'skillsandbox setup', an agent starts it by itself; Ctrl-C ends it");
 	}
 	if (serve_main(&o, &err) != 0) {
 		return request_fail(r, &err, exit_status_of(&err, false));

@@ -9,10 +9,10 @@
 #include "policy/options.h"
 #include "policy/path.h"
 
-/* The shells that may be used, with words that make them interactive without reading your settings:
- * these could replace the prompt, which shows that this is a sandbox. */
+/* The shells that may be used, with words that make them interactive but keep them from reading
+ * your settings. The settings could replace the prompt, which must show that this is a sandbox. */
 static const struct shell {
-	const char *name; /* as at the end of SHELL */
+	const char *name; /* the last part of SHELL */
 	char *words[6];
 	const char *prompt; /* what follows the name of the sandbox */
 } SHELLS[] = {

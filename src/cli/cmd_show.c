@@ -26,7 +26,7 @@ static const char *const TITLES[GROUP_COUNT] = {
 	[GROUP_DENIED] = "denied",
 	[GROUP_NETWORK] = "network",
 	[GROUP_WRITTEN] = "files changed",
-	[GROUP_PRIVATE] = "written to private places, which ended with the run",
+	[GROUP_PRIVATE] = "written to private places, and gone since the run ended",
 	[GROUP_READ] = "files read, by directory",
 	[GROUP_ABSENT] = "looked for and not found, by directory",
 	[GROUP_PROGRAMS] = "programs",
@@ -196,7 +196,7 @@ static int show_lines(const struct record_request *q)
 	return EXIT_FINE;
 }
 
-/* Says which reads of the system are not shown. */
+/* Says how many rows about files of the system and devices are not shown. */
 static void show_routine(struct buf *out, const struct overview *v)
 {
 	size_t n = 0;

@@ -26,13 +26,13 @@
 #define NAME_WIDTH 26
 #define WHY_WIDTH  50
 
-/* The directories that are searched if you name none, beside those of the agents that `setup`
- * knows: in the current directory, and in your home. */
+/* The directories that are searched by default, in the current directory and in your home. The
+ * directories of the agents that `setup` knows are searched, too. */
 static const char *const PLACES[] = { ".claude/skills", ".agents/skills" };
 
 struct skill_row {
 	const struct skill *skill;
-	struct ssb_error err; /* the skill cannot be read */
+	struct ssb_error err; /* set if the skill cannot be read */
 	const char *format;
 	char name[256]; /* as in the records of its runs */
 	const char *approved;
@@ -190,7 +190,7 @@ static int print_skills(const struct owner *o, const struct skill *v, size_t n, 
 	struct ssb_error none = { 0 };
 	size_t n_runs = 0;
 
-	/* Without the index no run is known, and the rest of the list is still right. */
+	/* If the index cannot be read, no last run is shown, and the rest is still right. */
 	(void)index_list(o->state_dir, &all, &runs, &n_runs, &none);
 	if (as_json) {
 		json_open(&j, '[');

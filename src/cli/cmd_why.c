@@ -237,7 +237,7 @@ static bool put_denied(struct buf *out, const struct overview *v)
 	return true;
 }
 
-/* Names the command that remembers the remedies, if it would find one that can be remembered. */
+/* Names the command that remembers the remedies, if at least one of them can be remembered. */
 static void put_remember(struct buf *out, const struct owner *o, const struct overview *v, int fd,
                          const char *run_id)
 {

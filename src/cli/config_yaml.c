@@ -25,7 +25,7 @@ static struct ynode *parse_yaml(const char *text, size_t len, struct ssb_error *
 
 	if (root == NULL || first != NULL) {
 		ssb_fail(err, SSB_E_POLICY, 0, "",
-		         "it is not understood (%s: %s); change it by hand",
+		         "it cannot be parsed (%s: %s); change it by hand",
 		         first != NULL ? first->where : "", first != NULL ? first->text : "");
 		return NULL;
 	}
@@ -81,7 +81,7 @@ static const char *find_line(const char *text, unsigned n)
 }
 
 /* Returns the first line that does not belong to the member whose name is at `line`. Empty lines
- * and comments at the end are not the member's. */
+ * and comments after the member do not belong to it. */
 static const char *skip_member(const char *line, unsigned indent)
 {
 	const char *end = find_line(line, 2);
@@ -142,9 +142,10 @@ static int find_change(struct ynode *root, const char *text, const char *const n
 	bool empty = map->kind == YNODE_SCALAR && ynode_is_null(map) && map->text[0] == '\0';
 	if (!empty && (map->first == NULL || map->first->key == NULL ||
 	               map->first->key_line == map->key_line)) {
-		return ssb_fail(err, SSB_E_POLICY, 0, "",
-		                "'%s' is not written with one member in a line; change it by hand",
-		                names[0]);
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, "",
+		        "'%s' is not written with one member on each line; change it by hand",
+		        names[0]);
 	}
 	unsigned indent = empty ? NEW_INDENT : map->first->key_col - 1;
 	unsigned line = old != NULL ? old->key_line : map->key_line + 1;

@@ -41,9 +41,9 @@ size_t consent_view_never(const struct consent_view *v); /* counts items that no
  * approved yet". */
 void consent_show(const struct consent_view *v, const char *title);
 void consent_show_abilities(const struct consent_view *v, bool numbered);
-/* Shows what changed since the approval `before`, and says if remembered grants ended with it.
- * `now` contains all files of the skill. `fresh` is what the owner adds now, which `before`
- * contains, too; NULL: nothing. */
+/* Shows what changed since the approval `before`, and says if its remembered grants no longer hold.
+ * `now` contains all files of the skill. `fresh` is what the owner adds now, and `before` already
+ * contains it, too; NULL: nothing. */
 void consent_show_changes(const struct lock *before, const struct skill_files *now,
                           const struct ssb_plan *plan, const struct lock *fresh);
 

@@ -11,7 +11,7 @@
 /* Converts a time of a record to the local time. Returns false if it is not a time. */
 struct tm;
 bool line_local_time(const char *time, struct tm *ret);
-/* Appends "17:51:54", or "2026-11-15 17:51" if the time is not of today. */
+/* Appends "17:51:54", or "2026-11-15 17:51" if the time is not today. */
 void line_put_time(struct buf *out, const char *when);
 
 /* line_render() appends "[HH:MM:SS.mmm] icon CATEGORY message [TAG]" and a newline, in the

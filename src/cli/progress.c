@@ -1,4 +1,4 @@
-/* progress.c - one line on a terminal while a skill runs: the seconds, and the newest thing. */
+/* progress.c - shows a line on a terminal while a skill runs: the seconds and the newest event. */
 #include "cli/progress.h"
 
 #include <poll.h>
@@ -17,7 +17,8 @@
 #define PROGRESS_FIRST_MS 2000 /* shorter runs show no progress */
 #define PROGRESS_HEAD     9    /* columns of "   12 s  " */
 
-/* Keeps what the newest line says that a person wants to know while waiting. */
+/* Keeps the text of the newest line about a denial or the network: people want to know these while
+ * they wait. */
 static void note_lines(struct reader *in, struct line *l, struct buf *newest)
 {
 	const char *text = NULL;
@@ -33,7 +34,7 @@ static void note_lines(struct reader *in, struct line *l, struct buf *newest)
 	}
 }
 
-/* Shows one line, over and over at the same place: "  12 s, connect to api.example.com:443". */
+/* Shows one line, always at the same place: "  12 s, connect to api.example.com:443". */
 static void show_progress(uint64_t ms, const struct buf *newest)
 {
 	size_t columns = screen_columns(STDERR_FILENO);
@@ -42,7 +43,7 @@ static void show_progress(uint64_t ms, const struct buf *newest)
 	auto_buf out = BUF(SAY_MAX);
 
 	while (n > 0 && n < newest->len && ((unsigned char)newest->data[n] & 0xc0) == 0x80) {
-		n--; /* the last character must be whole */
+		n--; /* do not cut a character in two */
 	}
 	buf_addf(&out, "\r%5llu s  ", (unsigned long long)ms / 1000);
 	buf_add(&out, newest->data != NULL ? newest->data : "", n);

@@ -40,8 +40,8 @@ static char *path_value(const struct owner *o, const struct given *g, struct ssb
 	return strdup(path_pretty(o, real, pretty, sizeof(pretty)));
 }
 
-/* A name has its port only if that is not 443, as in plan->requested. An address always has it, as
- * in what a plan offers. */
+/* A name is written with its port only if the port is not 443, as in plan->requested. An address is
+ * always written with its port, as in the offers of a plan. */
 static char *host_value(const struct given *g, struct ssb_error *err)
 {
 	struct egress_rule rule;
@@ -127,7 +127,7 @@ static void put_unremembered(struct buf *out, const struct overview_item *i,
 	if (why->code != SSB_OK) {
 		visible_text(out, why->text, false);
 	} else if (i->remedy[0] != '\0') {
-		buf_addf(out, "no approval remembers this; it needs %s", i->remedy);
+		buf_addf(out, "an approval cannot remember this; it needs %s", i->remedy);
 	} else {
 		buf_adds(out, why_remedy(i));
 	}

@@ -13,12 +13,12 @@
  * resolved, and hosts get their usual form, so that equal grants have equal values. */
 int remember_add(const struct owner *o, const struct given *g, struct lock *fresh,
                  struct ssb_error *err);
-/* Adds what a run was denied, as far as an approval can remember it, and writes a line about each
- * other denial to `why` (may be NULL). Returns -1 without memory. */
+/* Adds what was denied in a run, if an approval can remember it. Writes a line about each other
+ * denial to `why` (may be NULL). Returns -1 if there is no memory. */
 int remember_denied(const struct owner *o, const struct overview *v, const char *run_id,
                     struct lock *fresh, struct buf *why);
-/* Removes from fresh->allowed what no approval can give to the skill in `dir`, and writes a line
- * about each to `why` (may be NULL). `options` may be NULL. */
+/* Removes from fresh->allowed each grant that no approval can give to the skill in `dir`, and
+ * writes a line about it to `why` (may be NULL). `options` may be NULL. */
 int remember_judge(const struct owner *o, const struct ssb_options *options, const char *dir,
                    struct lock *fresh, struct buf *why, struct ssb_error *err);
 

@@ -101,7 +101,7 @@ static bool lacks_interpreter(const char *file, char *first, size_t size)
 	return strncmp(first, "#!/", 3) == 0 && access(first + 2, F_OK) != 0;
 }
 
-/* "run -- PROGRAM": the sandbox does not have the program, or not its interpreter. */
+/* "run -- PROGRAM": the sandbox does not have the program, or it does not have its interpreter. */
 static void hint_program(struct buf *out, const struct request *r)
 {
 	const char *word = r->operands.v[0];

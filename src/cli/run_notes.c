@@ -71,8 +71,8 @@ static bool names_file(const struct ssb_plan *plan)
 	return found;
 }
 
-/* Returns the options with which a file in the private home would be kept, as a new text; NULL:
- * none is known. */
+/* Returns, as a new text, the options with which a file in the private home would be kept; NULL:
+ * none are known. */
 static char *remedy_for_lost(const struct ssb_plan *plan, const char *file, bool relative)
 {
 	auto_free char *dir = path_parent(file);
@@ -84,7 +84,8 @@ static char *remedy_for_lost(const struct ssb_plan *plan, const char *file, bool
 	    !path_is_top(cwd) && strcmp(cwd, plan->home) != 0 && access(cwd, W_OK) == 0) {
 		return strdup("--project");
 	}
-	/* The run may have made further directories; the first one that exists outside counts. */
+	/* The run may have made some of these directories: find the deepest one that exists
+	 * outside. */
 	while (dir != NULL && access(dir, F_OK) != 0) {
 		char *above = path_parent(dir);
 		free(dir);

@@ -126,8 +126,8 @@ struct live_lines {
 	size_t n_shown;
 };
 
-/* Returns whether a person should know of the denial at once: a program would retry or give up, and
- * an option would help. */
+/* Returns whether a person should know of the denial at once: programs retry or give up after it,
+ * and an option would allow it. */
 static bool matters_now(const struct line *l, const char *home)
 {
 	enum reason reason = line_get_reason(l);
@@ -284,8 +284,8 @@ void run_watch_begin(struct run_watcher *w, const struct request *r, struct run_
 
 void run_watch_end(struct run_watcher *w)
 {
-	/* --watch prints everything, but for at most LAST_MS. The first denials are in the summary
-	 * again, so the run does not wait for them. */
+	/* --watch prints everything, but for at most LAST_MS. The summary repeats the first
+	 * denials, so the run does not wait for them. */
 	for (int left = w->full_screen != NULL ? 0 : LAST_MS; w->pid > 0 && left > 0;
 	     left -= TICK_MS / 5) {
 		if (waitpid(w->pid, NULL, WNOHANG) != 0) {

@@ -15,7 +15,7 @@ struct run_watcher {
 /* Prepares the request so that a process prints: with --watch every event, else the first denials
  * if standard error is a terminal. */
 void run_watch_begin(struct run_watcher *w, const struct request *r, struct run_request *q);
-/* As an ssb_watch: starts the process for this record. */
+/* For struct ssb_watch: starts the process that prints this record. */
 void run_watch_start(void *watcher, int record);
 /* Must be called when the run has ended. */
 void run_watch_end(struct run_watcher *w);

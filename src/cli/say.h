@@ -17,8 +17,8 @@ enum say_colour { SAY_PLAIN, SAY_BOLD, SAY_RED, SAY_GREEN, SAY_YELLOW };
 
 /* Prints only errors from now on (-q). */
 void say_quiet(bool quiet);
-/* Keeps messages for people from now on, instead of printing them: the result is one line of JSON,
- * and say_kept() writes them into it as the list "messages". */
+/* From now on, messages for people are kept and not printed. The result is one line of JSON, and
+ * say_kept() writes the messages into it as the list "messages". */
 void say_keep(void);
 bool say_keeps(const struct buf *text); /* false: the text was not kept, and is to be printed */
 struct json;

@@ -24,8 +24,8 @@ size_t screen_columns(int fd)
 	return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : SCREEN_COLUMNS;
 }
 
-/* Finds where the continued lines of a line begin: returns the column, and sets *ret_bytes to the
- * bytes before it. */
+/* Finds where the continuation lines of a line begin: returns the column, and sets *ret_bytes to
+ * the number of bytes before it. */
 static size_t find_hang(const char *line, size_t len, size_t columns, size_t *ret_bytes)
 {
 	size_t used = 0, n = 0, lead = 0, hang = 0;
@@ -102,7 +102,7 @@ void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool r
 
 void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum screen_fit how)
 {
-	/* One column stays free, because some terminals begin a new line after a full one. */
+	/* One column stays free, because some terminals begin a new line after a full line. */
 	size_t most = (columns > NARROW ? columns : NARROW) - 1;
 
 	out->failed |= text->failed;

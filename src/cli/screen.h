@@ -2,7 +2,7 @@
  *
  * This is decided in one place: on a terminal, a text for people is folded between words, and a row
  * of a table is cut. In a pipe or a file every line stays whole, because a program may read it.
- * What is printed as JSON never passes here.
+ * JSON never passes through these functions.
  *
  * A folded line continues with spaces, so that no text of a skill begins a line of the screen. */
 #ifndef CLI_SCREEN_H
@@ -18,11 +18,13 @@ enum screen_fit { SCREEN_FOLD, SCREEN_CUT };
 
 size_t screen_columns(int fd); /* width of the terminal; 0: `fd` is not a terminal */
 
-/* Appends `text` in lines of at most `columns`. A continued line begins below the last column of a
- * table (a gap of two spaces) in the first half of the line, or else is indented. */
+/* Appends `text` in lines of at most `columns`. A continuation line begins below the last table
+ * column (text after two spaces) that starts in the first half of the line; without such a column
+ * it is indented. */
 void screen_fit(struct buf *out, const struct buf *text, size_t columns, enum screen_fit how);
 
-/* Appends one cell of a table: the text, cut or filled up to `columns`; 0: as it is. */
+/* Appends one cell of a table: the text, cut or filled up to `columns`. If `columns` is 0, the text
+ * is not changed. */
 void screen_cell(struct buf *out, const struct buf *text, size_t columns, bool right);
 
 /* Appends the lines of a diff, made visible, and coloured for standard output by their first

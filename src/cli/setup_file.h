@@ -37,11 +37,12 @@ struct setup_file {
 void setup_file_done(struct setup_file *f);
 
 /* Finds the file, reads it and parses it. Afterwards `doc` is empty if there is no such file. A
- * file that cannot be parsed is an error, and so is a file that `project` leads to by a symlink. */
+ * file that cannot be parsed is an error. With `project`, a symlink on the way to the file is an
+ * error, too. */
 int setup_file_read(struct setup_file *f, const struct setup_place *place, bool project,
                     struct ssb_error *err);
-/* Makes the new text, in which the member at `names` (NULL at the end) has this value: JSON text;
- * NULL: the member is removed. For YAML, there are exactly two names. */
+/* Makes the new text, in which the member at `names` (NULL-terminated) has this value. The value is
+ * JSON text; if it is NULL, the member is removed. For YAML, there are exactly two names. */
 int setup_file_set(struct setup_file *f, const char *const names[], const char *value,
                    struct ssb_error *err);
 /* Appends what changes, as lines with "-" and "+". */

@@ -122,9 +122,10 @@ int setup_hook_plan(struct setup_file *f, const struct setup_client *c, bool pro
 		                "\"" EVENT "\" is not an array; change it by hand");
 	}
 	if (at.command != NULL && at.element == NULL) {
-		return ssb_fail(err, SSB_E_POLICY, 0, f->path,
-		                "the hook '%s' stands beside another one; change it by hand",
-		                at.command);
+		return ssb_fail(
+		        err, SSB_E_POLICY, 0, f->path,
+		        "the hook '%s' is in one element with another hook; change it by hand",
+		        at.command);
 	}
 	return put_list(f, &at, removing ? NULL : command.data, err);
 }

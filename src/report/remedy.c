@@ -157,7 +157,7 @@ static char *value_given(const struct line *l, const char *given, enum ssb_optio
 
 	for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
 		size_t n = strlen(KNOWN[i].before);
-		/* If no host is known, the remedy has a word in its place: "--net HOST". */
+		/* If no host is known, the remedy has a placeholder instead: "--net HOST". */
 		bool whole = KNOWN[i].option != SSB_OPT_NET || line_get(l, "name") != NULL ||
 		             line_get(l, "address") != NULL;
 		if (strncmp(given, KNOWN[i].before, n) == 0 && whole) {

@@ -105,7 +105,7 @@ def test_what_was_denied_is_remembered(ssb, kind):
     assert reads(ssb, run)
     assert allowed(ssb) == [("read", "~/notes/n", f"denied in run {short}")]
     assert ssb.ssb("diff", d).code == 0
-    # Forgotten, and the rest of the approval stays.
+    # The grants are forgotten, and the rest of the approval stays.
     assert ssb.ssb("allow", "--revoke", d).code == 0
     assert not reads(ssb, run) and rows(ssb)[0]["state"] == "holds"
 
@@ -187,8 +187,8 @@ def test_listed(ssb):
 
 
 def test_only_a_person(ssb):
-    """Without a terminal nothing is remembered; --yes is the same explicit word as for `approve`. The
-    hook asks about the command if an agent gives it. A skill has no store to write to."""
+    """Without a terminal nothing is remembered, unless --yes is given, as for `approve`. If an
+    agent runs the command, the hook asks the owner. A skill has no store to write to."""
     d, run = make(ssb)
     r = ssb.ssb("allow", d, "--read", ssb.home / "notes")
     assert r.code == 1 and "needs a terminal" in r.errors and "--yes" in r.errors, r
@@ -213,7 +213,8 @@ def test_only_a_person(ssb):
 
 
 def test_what_cannot_be_remembered(ssb):
-    """It is said, with the reason, and the rest is offered. What nothing can grant is refused."""
+    """What cannot be remembered is printed with the reason, and the rest is offered. What nothing
+    can grant is refused."""
     d, run = make(ssb, code=CODE.replace("for name", """
 try:
     socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)
@@ -232,7 +233,7 @@ for name""", 1))
             ([d, "--read", "/proc/1/environ"], ""),
             ([d, "--read", ssb.home / "nothing"], "No such file"),
             ([d, "--net", "a.example", "--reason", "x" * 257], "256"),
-            ([d], "what to remember"), (["--last", d, d], "needs one of"),
+            ([d], "a grant to remember"), (["--last", d, d], "needs one of"),
             (["--last", "--list"], "needs one of"), (["/nothing", "--net", "a"], "not found")):
         r = ssb.ssb("allow", "--yes", *command)
         assert r.code != 0 and words in r.errors and rows(ssb) == [], r
@@ -240,7 +241,7 @@ for name""", 1))
     r = ssb.ssb("allow", "--last", "--yes")
     assert r.code == 2 and "was a command and not a skill" in r.errors, r
     assert "to remember" not in ssb.run("--", "cat", ssb.home / "notes/n").errors
-    # The last run of this skill is found behind the command.
+    # The last run of this skill is found, although a command ran after it.
     ssb.ssb("allow", "--last", d, "--yes").ok()
     assert [a[:2] for a in allowed(ssb)] == [("read", "~/notes/n")]
 

@@ -311,13 +311,14 @@ def test_a_failed_open_is_no_change(ssb):
 
 
 def test_a_file_in_the_private_home_is_gone(ssb):
-    """One line says so, with an option that keeps the file; audit show does not list it as yours."""
+    """One line says that the file is gone, and names an option that keeps it. audit show does not
+    list it among the changed files."""
     _, project = csv_skill(ssb)
     gone = "to the private home of this run, which is gone"
     r = ssb.run("--", "sh", "-c", "echo x > ~/report.csv; echo y > ~/.cache-file").ok()
     assert r.errors.count("\n") == 1 and f"~/report.csv was written {gone}" in r.errors, r
     shown = ssb.ssb("audit", "show", "last").ok().text
-    assert "files changed" not in shown and "written to private places, which ended with the run" in shown
+    assert "files changed" not in shown and "written to private places, and gone since the run ended" in shown
     r = ssb.run("--", "sh", "-c", "echo x > out.csv; echo y > b; mv b c", cwd=project).ok()
     assert f"~/out.csv and 1 other file were written {gone}; to keep them: --project" in r.errors, r
     ssb.run("--project", "--", "sh", "-c", "echo x > out.csv", cwd=project).ok()
@@ -328,8 +329,9 @@ def test_a_file_in_the_private_home_is_gone(ssb):
 
 
 def test_arguments_that_name_hidden_files(ssb):
-    """A program that only calls stat() leaves no line. After a failure the names in its arguments do,
-    in why, too; each file that exists outside once, and no others."""
+    """A program that only calls stat() leaves no line. If the program fails, the record gets a line
+    for each file that its arguments name and that exists outside, and for no other file; why shows
+    it, too."""
     _, project = csv_skill(ssb)
     ssb.mkdir("home/.ssh")
     spaced = ssb.write(project / "a b", "x")
@@ -402,8 +404,8 @@ def test_a_full_screen_is_not_disturbed(ssb):
 
 @pytest.mark.parametrize("name", ["notes.txt", "missing.txt"])
 def test_a_hidden_file_hides_no_violation(ssb, name):
-    """A rename from a hidden file is not granted; the attempt on its target is a violation all the
-    same, as it is from a file that exists nowhere (the control)."""
+    """A rename from a hidden file is not granted, but the attempt on its target still counts as a
+    violation. The control: a rename from a file that does not exist."""
     ssb.write(ssb.home / "notes.txt", "x")
     ssb.run("--", "python3", "-c", f"import os\nos.rename('{ssb.home}/{name}', '/proc/1/environ')")
     found, = ssb.last_trace()["policy_violations"]

@@ -313,9 +313,9 @@ def test_interactive(user):
     asked = declared(text)
     assert str(notes) in asked and "one.example" in asked
     assert str(diary) in text and str(diary) not in asked
-    # Every other key is no answer.
+    # Any other key is not an answer.
     t = Terminal(user, "learn", "-i", "-w", bare_skill(user, FETCH), "main.py", "one.example")
-    t.wait_for("[N]o: ").type("?").wait_for("the next round has something made up")
+    t.wait_for("[N]o: ").type("?").wait_for("the next round gets made-up content")
     t.wait_for("[N]o: ").type("yes").wait_for("[N]o: ").type("d")
     assert t.end() == 0 and "or that you declined" not in t.text, t.text
     # If the input ends, the remaining questions are answered with no.
@@ -491,8 +491,8 @@ def test_files_that_you_grant_stay_real(user):
 
 
 def test_a_failure_names_what_could_help(user):
-    """The decoy of a file has not what the skill needs. The remedy, copied as it is, shows the real
-    file, and the host is learned."""
+    """The decoy of a file does not contain what the skill needs. With the printed remedy, the skill
+    sees the real file, and its host is learned."""
     user.write(user.home / "geo/my settings.json", '{"server": "geo.example"}')
     d = bare_skill(user, """
         import json, os, urllib.request
@@ -541,8 +541,8 @@ time.sleep(60)
 
 @harness.BY_USER
 def test_progress_and_the_time_limit(ssb):
-    """Each round says that it begins. On a terminal the seconds are shown while it runs, in a pipe
-    not. A time limit is called so."""
+    """A line is printed when each round begins. The seconds are shown on a terminal, but not in a
+    pipe. The message about a time limit calls it a time limit."""
     d = bare_skill(ssb, WAITS)
     r = ssb.ssb("learn", "-t", "3s", "-o", "-", d, "main.py").ok()
     assert "skillsandbox: starting round 1 (time limit: -t 3s)\n" in r.errors

@@ -552,9 +552,9 @@ def test_goose(ssb, before):
 
 
 @pytest.mark.parametrize("text, word", [
-    ("extensions: null\nb: 1\n", "one member in a line"), ("a: 1\n...\n", "by hand"),
+    ("extensions: null\nb: 1\n", "one member on each line"), ("a: 1\n...\n", "by hand"),
     ("? extensions\n: a: 1\n", "by hand"),
-    ("extensions: {a: {enabled: true}}\n", "one member in a line"), ("extensions: {}\n", "one member"),
+    ("extensions: {a: {enabled: true}}\n", "one member on each line"), ("extensions: {}\n", "one member"),
     ("extensions: ~\n", "by hand"),
     ("extensions:\n  skillsandbox: {\n    cmd: 'BIN', args: [serve]\n  }\n  a:\n    b: c\n", "by hand"),
     ("- a\n", "by hand"), ("a: &x 1\nb: *x\n", "by hand"), ("a: [\n", "by hand"),
