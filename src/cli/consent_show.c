@@ -163,7 +163,7 @@ static void put_scripts(struct buf *out, const struct ssb_plan *plan)
 	auto_buf names = BUF(4UL * MAX_WORD_BYTES);
 
 	if (plan->by_script) {
-		buf_adds(out, "  runs the script that is named when it is called\n");
+		buf_adds(out, "  runs the script that the caller names\n");
 	}
 	if (plan->scripts != NULL) {
 		words_plain(&names, plan->scripts);

@@ -118,7 +118,7 @@ static int make_dirs(const char *path, bool whole)
 	return fd >= 0 ? 0 : -1;
 }
 
-/* Programs expect some form in these files. Other files are empty. */
+/* Programs expect these files to have a certain form. Other files are empty. */
 static const struct {
 	const char *end;
 	const char *text;
@@ -150,8 +150,8 @@ static int make_plain(const char *path)
 	return make_dirs(path, false) != 0 ? -1 : make_file(path, &text);
 }
 
-/* Returns the name of the file that stands for files with the ending of `name`, new; NULL: there is
- * none. */
+/* Returns, as a new text, the name of the decoy file for all files with the same ending as `name`;
+ * NULL: there is none. */
 static char *sample_name(const char *name)
 {
 	const char *end = strrchr(name, '.');

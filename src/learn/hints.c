@@ -225,15 +225,15 @@ bool hints_begin(const char *p, const char *end, const char *with)
 	return (size_t)(end - p) >= n && memcmp(p, with, n) == 0;
 }
 
-/* Returns true if the code at `p`, behind the name of a variable, has a value for the case that the
- * variable is not set: `, "x")`, `) or "x"`, ` || x`, ` ?? x`. An empty value is none. */
+/* Returns true if the code at `p`, after the name of a variable, has a default for it:
+ * `, "x")`, `) or "x"`, ` || x`, ` ?? x`. An empty default does not count. */
 static bool has_default(const char *p, const char *end)
 {
 	static const char *const ORS[] = { ",", "or ", "||", "??" };
 	static const char *const NONE[] = { "\"\"", "''", "None", "null", "nil", "undefined", ")" };
 
 	p = hints_skip(p, end, " ");
-	/* Behind a bracket, a comma begins another argument. */
+	/* After a bracket, a comma begins another argument. */
 	size_t first = p < end && *p == ',' ? 0 : 1;
 	p = first > 0 ? hints_skip(p, end, " )]") : p;
 	for (size_t i = first; i < ARRAY_LEN(ORS); i++) {

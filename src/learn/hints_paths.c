@@ -8,8 +8,8 @@
 #include "learn/hints_priv.h"
 #include "policy/danger.h"
 
-/* Adds the path as a need to write if the rest of the line has words of code that writes. Of a
- * pattern, adds the directory. Takes a text such as "~/notes/a.md". */
+/* Takes a text such as "~/notes/a.md" and adds this path: as a need to write if the rest of the
+ * line looks like code that writes, otherwise to read. For a pattern, adds its directory. */
 static void add_path(struct hint_scan *s, char *text, const char *rest, const char *end)
 {
 	static const char *const WRITES[] = { "\"w", "'w", "\"a", "'a", "write", "mkdir" };

@@ -282,7 +282,7 @@ static int play_until_settled(struct learner *t, struct ssb_error *err)
 	return 0;
 }
 
-/* Leaves out one value. If that does not help, the next round has it again. */
+/* Leaves out one value. If that does not help, the next round uses it again. */
 static int try_without(struct learner *t, struct learn_variable *v, struct ssb_error *err)
 {
 	int before = t->l->exit_status;
@@ -300,8 +300,8 @@ static int try_without(struct learner *t, struct learn_variable *v, struct ssb_e
 	return t->n_fresh > 0 ? play_until_settled(t, err) : 0;
 }
 
-/* The skill failed with made-up values. If it ended well without any, they are all optional.
- * Otherwise leaves out one after the other. */
+/* The skill failed with made-up values. If it succeeded without any (`all`), all variables are
+ * optional. Otherwise leaves out one variable at a time. */
 static int find_optional(struct learner *t, bool all, struct ssb_error *err)
 {
 	unsigned trials = 0;
@@ -331,7 +331,7 @@ static int find_optional(struct learner *t, bool all, struct ssb_error *err)
 
 static int play_rounds(struct learner *t, struct ssb_error *err)
 {
-	bool fine = false; /* the skill ended well without any value */
+	bool fine = false; /* the skill succeeded without any value */
 
 	t->until = clock_ms() + MAX_LEARN_SECONDS * 1000ULL;
 	t->limit = MAX_LEARN_ROUNDS;
@@ -360,7 +360,7 @@ static int play_rounds(struct learner *t, struct ssb_error *err)
 
 /* ---- before the first round -------------------------------------------------------- */
 
-/* Returns true if the skill's own text has a value for the case that the variable is not set. */
+/* Returns true if the skill's files have a default for the variable. */
 static bool has_default(const struct needs *hints, const char *name)
 {
 	return ARRAY_HAS(n, hints->v, hints->n,
@@ -392,10 +392,9 @@ static int give_declared(struct learner *t, const struct needs *hints, struct ss
 	return 0;
 }
 
-/* Gives values to the variables that the skill's files mention, unless the files have a value of
- * their own for them. Only the files show which
- * variables it needs, because reading the environment cannot be observed. Other needs are seen
- * when the skill runs. */
+/* Gives values to the variables that the skill's files mention, except those for which the files
+ * have a default. Only the files show which variables the skill needs, because reading the
+ * environment cannot be observed. Other needs are seen when the skill runs. */
 static int give_hinted(struct learner *t, struct needs *hints, struct ssb_error *err)
 {
 	for (size_t i = 0; i < hints->n; i++) {

@@ -29,7 +29,7 @@ struct learner {
 	size_t n_fresh;
 	bool trial;       /* this round tries without one variable */
 	enum ssb_end end; /* of the last round */
-	unsigned limit;   /* most rounds */
+	unsigned limit;   /* maximum number of rounds */
 	uint64_t until;   /* no round begins after this time of clock_ms() */
 };
 
@@ -46,7 +46,7 @@ bool learn_variable_known(const struct learner *t, const char *name);
 size_t learn_variables_given(const struct learner *t);
 /* Sets the options for the next round. */
 int learn_variables_set(struct learner *t, struct ssb_error *err);
-/* Marks each variable without which the skill gets further as optional. */
+/* Marks as optional each variable without which the skill gets further. */
 void learn_variables_mark(const struct learner *t, struct needs *s);
 void learn_variables_done(struct learner *t);
 

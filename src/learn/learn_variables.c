@@ -1,7 +1,8 @@
 /* learn_variables.c - variables in a learning run, and which of them are optional.
  *
- * No record shows which variables a skill reads. So the rounds try: without any value, with
- * made-up values, and, if the skill fails with these, without one after the other. */
+ * No record shows which variables a skill reads. So the rounds try it: first without any value,
+ * then with made-up values. If the skill fails with these, further rounds leave out one variable at
+ * a time. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -318,7 +318,7 @@ static void add_arguments(struct proposal *d)
 	}
 }
 
-/* Returns the reason for a variable, and that it may be unset. */
+/* Returns the reason for a variable. The text also says if the variable may be unset. */
 static const char *why_variable(struct proposal *d, const struct need *n)
 {
 	char *why = NULL;

@@ -250,8 +250,8 @@ static void take_total(struct record_reading *r, const struct line *l)
 	}
 }
 
-/* Every sandbox sets these variables, even if nothing asks for them, or a preset of the owner sets
- * them. */
+/* No request is needed for these variables: every sandbox sets them, or a preset of the owner does.
+ */
 static bool is_given(const struct record_reading *r, const char *name)
 {
 	static const char *const GIVEN[] = { "HOME", "TMPDIR",        "PATH",

@@ -19,7 +19,7 @@ static int fail_no_memory(struct ssb_error *err)
 	return ssb_fail(err, SSB_E_NOMEM, 0, "skill", "out of memory");
 }
 
-/* Finds the only script of the directory. If there is another number of them, says which. */
+/* Finds the only script of the directory. If there are none or several, the error says so. */
 static int find_only(int fd, const char *dir, struct script *ret, struct ssb_error *err)
 {
 	AUTO(string_list_done) struct string_list all = { 0 };

@@ -1,10 +1,9 @@
 /* arguments.c - grants the files and directories that the caller names in the arguments of a call.
  *
  * A word is only a text, and an agent can write any word. So a word never reaches a dangerous
- * place: what a manifest would be refused, an argument is refused, too, even if the owner's policy
- * file lets manifests claim it. The owner can still grant such a path with --read or --write. A
- * client of the server gains nothing at all: a file that it names is granted only if the owner says
- * so.
+ * place, even if the owner's policy file lets manifests claim this place. The owner can still grant
+ * such a path with --read or --write. A client of the server gains nothing at all: a file that it
+ * names is granted only if the owner says so.
  *
  * The file is opened once. The object that was judged is the object that is granted. */
 #include <assert.h>
@@ -136,7 +135,7 @@ static bool open_parent(struct named_file *f)
 	       subject_init(&f->subject, f->fd, f->parent, path_beneath(f->path, f->parent)) == 0;
 }
 
-/* Finds what the word names. Returns false if that is nothing which could be granted. */
+/* Finds what the word names. Returns false if the word names nothing that could be granted. */
 static bool find_file(const struct naming *n, const char *text, struct named_file *ret)
 {
 	auto_free char *path = path_expand(n->b->owner, text);
@@ -174,7 +173,7 @@ static char *shown_at(const struct naming *n, const struct named_file *f)
 	return rest != NULL ? path_join(own ? "/skill" : g->target, rest) : NULL;
 }
 
-/* Returns why the file must not be granted only because it was named; new. NULL: it may be granted,
+/* Returns the reason why naming the file is not enough to grant it; new. NULL: it may be granted,
  * or the build has failed. *ret_never is true if not even the owner can grant it. */
 static char *find_danger(const struct naming *n, const struct named_file *f, bool *ret_never)
 {
@@ -276,9 +275,9 @@ static bool decide_file(struct naming *n, struct named_file *f)
 	return false;
 }
 
-/* Returns true if the word means the caller's file, and the program should get its path: the
- * manifest or the owner said so in general, or the owner granted this very file, and the skill has
- * none of this name. */
+/* Returns true if the word means the caller's file, so that the program should get the path of this
+ * file. That is so if the manifest asks for named files, if another named file was granted, or if
+ * the owner granted exactly this file and the skill has no file of this name. */
 static bool is_callers(const struct naming *n, const struct named_file *f)
 {
 	const struct build *b = n->b;

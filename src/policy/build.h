@@ -143,8 +143,9 @@ bool judge_request(struct build *b, const struct path_request *r, const struct s
 bool judge_policy_allows(const struct build *b, const struct path_request *r,
                          const struct subject *s);
 
-/* Returns why the object or missing path may not be granted only because an argument names it; new.
- * NULL: it may be granted, or the build has failed. Sets *ret_never if nothing can grant it. */
+/* Returns the reason why naming the object or missing path in an argument is not enough to grant
+ * it; new. NULL: it may be granted, or the build has failed. Sets *ret_never if nothing can grant
+ * it. */
 char *judge_named(struct build *b, const struct path_request *r, const struct subject *s,
                   bool *ret_never);
 

@@ -25,8 +25,8 @@ static bool readable_file(const char *path, struct stat *st)
 	return stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, R_OK) == 0;
 }
 
-/* Returns NULL if the file may be shown although the owner did not grant it by name; otherwise why
- * not. */
+/* Returns NULL if the file may be shown although the owner did not grant it by name; otherwise the
+ * reason why it may not be shown. */
 static const char *judge_file(struct build *b, int fd, const char *real)
 {
 	struct danger_hits hits;

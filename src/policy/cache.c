@@ -1,7 +1,8 @@
 /* cache.c - grants the directory that a skill keeps between runs (--cache).
  *
- * Each cache is a directory of its own in the state directory, which no grant can show or contain
- * for writing. Its name is a digest of the identity for which it is kept:
+ * Each cache is a directory of its own in the state directory. No grant can show the state
+ * directory, and no grant for writing can contain it. The name of a cache is a digest of the
+ * identity to which it belongs:
  *
  *   a skill         its directory, its manifest, and the bytes of all its files. A skill that
  *                   changed gets a new, empty cache, so old code cannot prepare files for new code.

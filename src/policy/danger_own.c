@@ -24,7 +24,7 @@ const struct own_secret OWN_SECRETS[] = {
 	{ "sessions.db-shm", "holds the sessions and the tokens of their webhooks" },
 	{ "sessions.db-journal", "holds the sessions and the tokens of their webhooks" },
 	{ "sessions.db-lock", "holds the sessions and the tokens of their webhooks" },
-	{ CACHES_DIR, "holds the caches of skills, which each skill shares with no other" },
+	{ CACHES_DIR, "holds the caches of skills; a skill's cache is for this skill only" },
 	{ "live", "holds the sockets by which running skills are ended" },
 };
 const size_t OWN_SECRETS_COUNT = ARRAY_LEN(OWN_SECRETS);

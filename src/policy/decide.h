@@ -19,8 +19,8 @@ struct given {
 	char *at;     /* when the owner remembered it, RFC 3339; NULL: not a remembered grant */
 	char *reason; /* why, in the owner's words; with `at` */
 };
-/* Adds a copy of the value unless the list has it already. Returns -1 without memory, or beyond
- * MAX_GRANTS. */
+/* Adds a copy of the value unless the list has it already. Returns -1 if there is no memory, or
+ * beyond MAX_GRANTS. */
 int given_add(struct given **inout, size_t *inout_n, enum ssb_option option, const char *value);
 bool given_has(const struct given *v, size_t n, enum ssb_option option, const char *value);
 /* Returns the item of plan->requested that asks for this: "read ~/notes"; new. */

@@ -417,7 +417,7 @@ static void add_preset_pairs(struct build *b, const struct string_list *pairs)
 }
 
 /* Sets the variables of the presets. If there is a cache, also sets the variables that lead tools
- * to it: those of every built-in preset, because the tool that runs may be any of them. */
+ * to it: those of every built-in preset, because any of these tools may run. */
 static int add_presets(struct build *b, struct ssb_error *err)
 {
 	bool cache = b->plan->cache_mb > 0;

@@ -76,7 +76,7 @@ static void text_command(struct buf *out, const struct ssb_plan *p)
 	}
 	put_label(out, "runs", true);
 	if (plan_lacks_script(p)) {
-		buf_adds(out, "the script that is named when it is called: ");
+		buf_adds(out, "the script that the caller names: ");
 		put_visible(out, p->scripts);
 	}
 	for (size_t i = 0; i < p->argv.n; i++) {

@@ -345,8 +345,9 @@ static bool refuse_led(struct build *b, const struct path_request *r,
 	return true;
 }
 
-/* A preset cannot give a dangerous place: the owner may not know what is in the preset. A place
- * that only its hidden name makes dangerous is no such place. Returns true if it was refused. */
+/* A preset cannot give a dangerous place, because the owner may not know what is in the preset. A
+ * place that is dangerous only because its name is hidden does not count. Returns true if the place
+ * was refused. */
 static bool refuse_preset(struct build *b, const struct path_request *r,
                           const struct danger_hits *hits)
 {

@@ -166,8 +166,8 @@ static char *request_of(struct build *b, const struct egress_rule *rule)
 	                                                     : what_rule(b, rule, protocol);
 }
 
-/* Adds a rule that the skill asks for, by the name `what`. The first `n_owner` rules of the plan
- * are the owner's. */
+/* Adds a rule that the skill asks for. `what` is the text of the request. The first `n_owner` rules
+ * of the plan are the owner's. */
 static void add_wanted_egress(struct build *b, const struct egress_rule *rule, const char *what,
                               const char *where, size_t n_owner)
 {
@@ -234,7 +234,7 @@ static void add_remembered_egress(struct build *b, size_t n_owner)
 	}
 }
 
-/* Returns the plan's copy of a text for egress_rule.from; NULL without memory. */
+/* Returns the plan's copy of a text for egress_rule.from; NULL if there is no memory. */
 static const char *keep_origin(struct build *b, const char *from)
 {
 	struct string_list *l = &b->plan->origins;
@@ -244,7 +244,7 @@ static const char *keep_origin(struct build *b, const char *from)
 	return kept != NULL ? *kept : NULL;
 }
 
-/* True if an earlier word of the owner has granted the same host and port: two sets may name it. */
+/* True if the owner has already granted the same host and port: two sets may contain it. */
 static bool is_granted(const struct ssb_plan *p, const struct egress_rule *rule)
 {
 	return ARRAY_HAS(e, p->egress, p->n_egress,

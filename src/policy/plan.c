@@ -134,7 +134,7 @@ static bool add_unbound(struct build *b, const char *where, const char *what, co
 	return build_unbound(b, where, what, path);
 }
 
-/* Adds one path that the skill asks for. `owned`: the owner added it, and not the manifest. */
+/* Adds one path that the skill asks for. `owned`: the owner added it, not the manifest. */
 static void add_wanted(struct build *b, const char *path, const char *where, enum access access,
                        bool owned)
 {

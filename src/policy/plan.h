@@ -288,7 +288,7 @@ static inline bool plan_lacks_script(const struct ssb_plan *p)
 {
 	return p->by_script && p->argv.n == 0;
 }
-/* Returns -1 and says which scripts there are if plan_lacks_script(). */
+/* If plan_lacks_script(), returns -1 with an error that lists the scripts. */
 int plan_check_script(const struct ssb_plan *p, struct ssb_error *err);
 
 /* What a run creates and finds out at its start. The plan itself does not change. */

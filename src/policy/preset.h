@@ -34,7 +34,7 @@ int preset_load(const struct owner *o, const char *name, struct preset *ret,
                 struct ssb_diags *diags, struct ssb_error *err);
 void preset_done(struct preset *p);
 
-/* Appends each HOST[:PORT] for which `value` stands: that of a set, such as "@npm", or `value`
+/* Appends each HOST[:PORT] for which `value` stands: those of a set such as "@npm", or `value`
  * itself. Fails with SSB_E_USAGE if the set is unknown; the message names all sets. */
 int preset_expand_net(const char *value, struct string_list *to, struct ssb_error *err);
 /* A check for readers of files: returns NULL with *ret new, or "what is wrong; remedy". */

@@ -154,7 +154,8 @@ static void resolve_existing(struct build *b, struct path_request *r, const char
 		return;
 	}
 	if (r->origin == ORIGIN_CACHE) {
-		/* Not judged: no other request can name it. Its skill may have closed it. */
+		/* Not judged, because no other request can name it. The skill may have set its mode
+		 * to 0. */
 		resolve_take_object(b, r, path, &fd, &st, false);
 		return;
 	}

@@ -140,7 +140,7 @@ static void put_text(struct buf *out, const struct approve_case *k,
 	buf_addc(out, '\n');
 	put_changes(out, k);
 	if (plan->by_script) {
-		buf_adds(out, "It runs the script that is named when it is called:\n| ");
+		buf_adds(out, "It runs the script that the caller names:\n| ");
 		quote_text(out, plan->scripts != NULL ? plan->scripts : "any of its scripts");
 		buf_addc(out, '\n');
 	}
@@ -157,8 +157,10 @@ static void put_text(struct buf *out, const struct approve_case *k,
 		}
 	}
 	if (number < plan->n_refusals) {
-		buf_addf(out, "The skill asks for %zu more; you are asked about them next.\n",
-		         plan->n_refusals - number);
+		buf_addf(out,
+		         "The skill asks for %zu more item%s; the next question is about the "
+		         "rest.\n",
+		         plan->n_refusals - number, plan->n_refusals - number == 1 ? "" : "s");
 	}
 	buf_adds(out, "Nothing of this is allowed unless you allow it.");
 }

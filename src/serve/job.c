@@ -54,7 +54,7 @@ struct serve_job {
 	struct loop_timer *follow;
 	struct loop_timer *kill;
 	struct job_stream streams[2];
-	int record; /* -1: there is none yet, or the client does not want it */
+	int record; /* fd of the record; -1: none yet, or the client does not want it */
 	struct reader reader;
 	struct line line;
 	bool told; /* the supervisor reported how the run ended */

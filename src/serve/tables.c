@@ -199,7 +199,7 @@ static const struct mcp_tool TOOLS[] = {
 	  .hints = MCP_READ_ONLY | MCP_IDEMPOTENT,
 	  .handle = tool_inspect_skill_away },
 	{ .name = "why_denied",
-	  .title = "Explain what a run was denied",
+	  .title = "Explain what was denied in a run",
 	  .description =
 	          "Lists what a run tried and was denied: each with its code, how often, the rule, "
 	          "and the smallest change by which the owner would allow it.",

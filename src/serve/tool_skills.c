@@ -20,7 +20,7 @@
 
 #define SAY_BYTES ((size_t)2 << 20)
 
-/* An answer while it is written: the same facts as text and as JSON. */
+/* An answer under construction. Its text and its JSON contain the same facts. */
 struct skills_reply {
 	struct buf text;
 	struct buf structured;
@@ -53,7 +53,7 @@ static void reply_send(struct skills_reply *a, struct mcp_call *c)
 
 /* ---- list_skills -------------------------------------------------------------------- */
 
-/* Lists the scripts of a skill without an entrypoint, of which the caller names one. */
+/* Lists the scripts of a skill without an entrypoint. The caller must name one of them. */
 static void list_scripts(struct skills_reply *a, const struct skill *skill)
 {
 	AUTO(string_list_done) struct string_list all = { 0 };

@@ -394,14 +394,14 @@ static void warn_argument(const struct skill_search *s, const struct skill_found
 	             !ARRAY_HAS(word, f->argv.v, f->argv.n, tail_behind(*word, '/', script.path));
 
 	if (other) {
-		diag_add(
-		        s->diags, SSB_ALARM, f->file, "",
-		        "'%.150s' goes to the entrypoint as an argument, and does not run itself%s",
-		        script.path,
-		        manifest_markdown(s->fd) == NULL
-		                ? ""
-		                : "; to run scripts by their names, remove the entrypoint from "
-		                  "the manifest");
+		diag_add(s->diags, SSB_ALARM, f->file, "",
+		         "'%.150s' is passed to the entrypoint as an argument, and is not executed "
+		         "itself%s",
+		         script.path,
+		         manifest_markdown(s->fd) == NULL
+		                 ? ""
+		                 : "; to run scripts by their names, remove the entrypoint from "
+		                   "the manifest");
 	}
 }
 

@@ -78,7 +78,7 @@ def test_an_entrypoint_gets_all_words(ssb):
     r = ssb.run(d, "scripts/b.py").ok()
     assert r.text == "A ['scripts/b.py'] remember\n"
     (line,) = r.errors.splitlines()
-    assert "'scripts/b.py' goes to the entrypoint" in line and "remove the entrypoint" in line, r
+    assert "'scripts/b.py' is passed to the entrypoint" in line and "remove the entrypoint" in line, r
     ssb.write(d / "data.csv", "")
     for ordinary in ("x", "data.csv", "scripts", "scripts/a.py"):
         assert ssb.run(d, ordinary).ok().errors == "", ordinary
@@ -98,7 +98,7 @@ def test_only_with_a_skill_md(ssb):
 def test_the_other_commands(ssb):
     d = many(ssb)
     seen = ssb.ssb("inspect", d).ok().text
-    assert "the script that is named when it is called: scripts/a.py, scripts/b.py" in seen, seen
+    assert "the script that the caller names: scripts/a.py, scripts/b.py" in seen, seen
     assert "python3 /skill/scripts/b.py x" in ssb.ssb("inspect", d, "scripts/b.py", "x").ok().text
     assert ssb.ssb("inspect", "--json", d).json()["argv"] == []
     assert "SSB003" not in ssb.ssb("lint", d).ok().text
@@ -113,7 +113,7 @@ def test_an_approval_is_for_all_scripts(ssb):
     """One byte of one script changed: no script runs. The control is the run before."""
     d = many(ssb)
     asked = ssb.ssb("approve", "--yes", d).ok().errors
-    assert "runs the script that is named when it is called scripts/a.py, scripts/b.py" \
+    assert "runs the script that the caller names scripts/a.py, scripts/b.py" \
         in " ".join(asked.split()), asked
     for script in "ab":
         assert "remember" in ssb.run(d, f"scripts/{script}.py").ok().text
@@ -166,13 +166,13 @@ def test_learn_adds_each_script(user):
     assert "nothing to change" in again.errors, again
     user.write(d / "skillsandbox.yaml", ENTRY)
     wrong = user.ssb("learn", d, "--", "scripts/b.py").ok()
-    assert "'scripts/b.py' goes to the entrypoint" in wrong.errors, wrong
+    assert "'scripts/b.py' is passed to the entrypoint" in wrong.errors, wrong
 
 
 @pytest.mark.parametrize("interpreter", ["python3 ", ""])
 def test_the_hook_names_the_script(ssb, interpreter):
-    """An agent's command starts a script by its path: the hook's command runs this script, confined.
-    The script of an entrypoint gets no name."""
+    """An agent's command starts a script by its path: the hook's command runs this script,
+    confined. If the skill has an entrypoint, the hook's command does not name the script."""
     d = many(ssb)
     for script in "ab":
         ssb.write(d / f"scripts/{script}.py", "#!/usr/bin/env python3" + READS % script, 0o755)
@@ -236,7 +236,7 @@ def test_an_answer_is_for_all_scripts(ssb, decision):
     with serve(ssb, [d.parent], capabilities={"elicitation": {}}) as client:
         result, (asked,) = answered(client, decision, skill_dir="notes", args=["scripts/a.py"])
         assert structured(result)["stdout"] == "A [] remember\n"
-        assert "It runs the script that is named when it is called:\n" \
+        assert "It runs the script that the caller names:\n" \
             "| scripts/a.py, scripts/b.py\n" in asked, asked
         result, asked = answered(client, "deny", skill_dir="notes", args=["scripts/b.py"])
         assert structured(result)["stdout"] == "B [] remember\n" and asked == []

@@ -459,7 +459,7 @@ static void asks_for_some_at_a_time(void **state)
 	assert_null(strstr(the_question, "It asks for "));
 	assert_int_equal(ask_many(MAX_APPROVE_ITEMS + 1, 0), ANSWER_NONE);
 	assert_non_null(strstr(the_question, text));
-	assert_non_null(strstr(the_question, "The skill asks for 1 more; you are asked"));
+	assert_non_null(strstr(the_question, "The skill asks for 1 more item; the next"));
 }
 
 /* A skill that requests more after each answer is refused after MAX_APPROVE_ROUNDS questions. */

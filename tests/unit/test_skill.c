@@ -144,11 +144,11 @@ static void test_many_scripts(void **state)
 	assert_false(p->by_script);
 	assert_string_equal(p->argv.v[1], "a.py");
 	assert_string_equal(p->argv.v[2], "b.sh");
-	assert_true(warned(p, "'b.sh' goes to the entrypoint as an argument"));
+	assert_true(warned(p, "'b.sh' is passed to the entrypoint as an argument"));
 	assert_true(warned(p, "remove the entrypoint"));
 	ssb_plan_free(p);
 	p = plan_of(dir, one, NULL);
-	assert_false(warned(p, "goes to the entrypoint"));
+	assert_false(warned(p, "is passed to the entrypoint"));
 	ssb_plan_free(p);
 	/* Without a SKILL.md, the entrypoint cannot be removed. */
 	put(dir, "skillsandbox.yaml", NO_ENTRY "entrypoint: {command: python3, args: [a.py]}\n",
@@ -157,7 +157,7 @@ static void test_many_scripts(void **state)
 	snprintf(file, sizeof(file), "%s/SKILL.md", dir);
 	assert_int_equal(unlink(at(file)), 0);
 	p = plan_of(dir, two, NULL);
-	assert_true(warned(p, "goes to the entrypoint"));
+	assert_true(warned(p, "is passed to the entrypoint"));
 	assert_false(warned(p, "remove the entrypoint"));
 	ssb_plan_free(p);
 	put(dir, "skillsandbox.yaml", NO_ENTRY, 0644);
