@@ -67,9 +67,9 @@ static bool is_lacking(const struct ssb_plan *p, const char *item)
 	       ARRAY_HAS(w, p->withheld, p->n_withheld, strcmp(w->what, item) == 0);
 }
 
-/* Returns whether the owner agreed to a remembered grant of the approval before, which was for
- * other files: the plan that was shown asks for it, and everything that the plan lacks was given,
- * or this too. */
+/* Returns whether the owner agreed to a remembered grant of the previous approval, which was for
+ * other files. The plan that was shown must ask for it. If the plan lacks it, the owner must also
+ * have given it, or everything that the plan lacks. */
 static bool is_agreed(const struct giving *g, const struct given *old, const char *item)
 {
 	const struct consent_terms *t = g->terms;
@@ -115,7 +115,7 @@ static int keep_allowed(struct lock *l, const struct lock *before, const struct 
 	return failed;
 }
 
-/* Keeps what the approval before declined, except what the owner adds now. */
+/* Keeps what was declined in the previous approval, except what the owner adds now. */
 static int keep_declined(struct lock *l, const struct lock *before, const struct consent_terms *t)
 {
 	for (size_t i = 0; i < before->declined.n; i++) {

@@ -155,7 +155,7 @@ static int compare_files(struct diff *d, const struct skill_files *before,
 	return 0;
 }
 
-/* Takes out what the owner added to the skill's requests: the skill itself does not ask for it. */
+/* Leaves out the requests that the owner added, because the skill itself does not ask for them. */
 static int drop_remembered(struct string_list *items, const struct lock *l)
 {
 	for (size_t i = 0; i < l->n_allowed; i++) {

@@ -154,8 +154,8 @@ static const struct idiom {
 	      "//169.254.169.254" OR "169.254.169.254/" OR "//metadata.google.internal" OR
 	      "//[fd00:ec2::254]"),
 
-	IDIOM(LINT_BOMB, ANYWHERE | TIGHT,
-	      "a function calls only itself, twice each time, without end", ":(){:|:&};:"),
+	IDIOM(LINT_BOMB, ANYWHERE | TIGHT, "a function only starts two copies of itself, endlessly",
+	      ":(){:|:&};:"),
 	IDIOM(LINT_BOMB, IN_CODE | TIGHT, "a loop makes processes without end",
 	      "whiletrue:os.fork()" OR "while1:os.fork()"),
 

@@ -65,7 +65,7 @@ int lock_store(const struct owner *o, struct lock *inout, lock_fill_fn *fill, vo
  * has no approval. */
 int lock_forget(const struct owner *o, const char *skill, const struct given *what, size_t n,
                 size_t *ret_n, struct ssb_error *err);
-/* Copies a remembered grant to the end of the list, unless the list has it already. Returns -1 as
+/* Copies a remembered grant to the end of the list, unless the list has it already. Returns -1 like
  * given_add(). */
 int lock_allow(struct lock *l, const struct given *g);
 /* Removes an approval, even if it cannot be understood. `skill` is the skill's directory, or the

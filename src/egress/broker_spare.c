@@ -92,7 +92,7 @@ void spare_arrived(struct broker *b, const struct dial_reply *r, struct msg_fds 
 		}
 		break;
 	}
-	msg_fds_close(fds); /* closes those that do not fit, or whose server was replaced */
+	msg_fds_close(fds); /* closes the fds that do not fit, and those of a replaced server */
 }
 
 int spare_fire(struct broker *b, struct conn *c)

@@ -104,7 +104,7 @@ bool resource_number(const char *s, enum unit unit, uint64_t *ret)
 	return true;
 }
 
-/* Divides by `by` while nothing is lost. Returns the index of the unit that is left. */
+/* Divides by `by` as long as there is no remainder. Returns the index of the unit of the result. */
 static size_t divide_exactly(uint64_t *v, uint64_t by, size_t unit, size_t most)
 {
 	while (unit < most && *v >= by * (by < 1024 ? 2 : 1) && *v % by == 0) {

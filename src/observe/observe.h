@@ -64,8 +64,8 @@ struct judgement {
 	const char *entry; /* with RULE_ENTRY: the text of the entry */
 	enum reason reason;
 	const char *remedy; /* may point to `text` */
-	/* The errno that the caller gets; 0: the kernel answers. If `allowed`, it is ENOENT or
-	 * ENOTDIR, and nothing is there. */
+	/* The errno that the caller gets; 0: the kernel answers. If `allowed`, any other value
+	 * is ENOENT or ENOTDIR, because nothing exists at the path. */
 	int error;
 	char text[PATH_MAX + 64];
 };
@@ -235,7 +235,7 @@ void observe_judge_missing(const struct observer *o, const struct resolved *at, 
 void observe_judge_mount(const struct observer *o, const char *path, enum op op,
                          struct judgement *j);
 
-/* Remembers a file that the skill makes in its private home, where it ends with the run. A file
+/* Remembers a file that the skill makes in its private home, which is removed after the run. A file
  * that is removed is forgotten. */
 void observe_lost_made(struct observer *o, const char *path, const char *raw);
 void observe_lost_removed(struct observer *o, const char *path);

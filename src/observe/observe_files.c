@@ -229,7 +229,8 @@ static void see_change(struct observer *o, const struct seccomp_notif *n,
 	observe_tell(o, n, &e);
 }
 
-/* If the directories differ, the kernel may give another error, after which programs copy. */
+/* If the directories differ, the kernel may return another error, after which programs copy the
+ * file. */
 static bool in_same_dir(const char *a, const char *b)
 {
 	size_t n = (size_t)(path_base(a) - a);
@@ -237,9 +238,9 @@ static bool in_same_dir(const char *a, const char *b)
 	return n == (size_t)(path_base(b) - b) && memcmp(a, b, n) == 0;
 }
 
-/* If the plan allows only one of the paths, the event is about the path that it does not allow; so
- * it is if only one of them is a violation. Readers assume that a line without a remedy is about
- * its first path. */
+/* If the plan allows only one of the paths, the event is about the other path. If it allows neither
+ * and only one is a violation, the event is about the violation. Readers assume that a line without
+ * a remedy is about its first path. */
 static void join_judgements(const struct observer *o, struct path_looked *from,
                             const struct path_looked *to, bool takes)
 {

@@ -26,7 +26,7 @@ bool observe_is_there(const struct observer *o, const char *path)
 }
 
 /* Returns whether the plan could grant the place: it contains neither the home nor a directory of
- * the runtime, and is in none. */
+ * the runtime, and is not in a directory of the runtime. */
 static bool may_be_granted(const struct observer *o, const char *path)
 {
 	return observe_covers(path, o->setup.plan->home) == 0 && !observe_is_runtime(o, path) &&
@@ -113,7 +113,7 @@ void observe_judge_mount(const struct observer *o, const char *path, enum op op,
 		return;
 	}
 	auto_free char *dir = path_parent(path);
-	/* In a grant of the directory, a protected name would be held again. */
+	/* A grant of the directory would not help: a protected name in it is held, too. */
 	bool held = dir == NULL || observe_protect_names(o, path) || !may_be_granted(o, dir);
 	observe_refuse_path(j, REASON_GRANTED_ALONE, EBUSY, "--write", dir != NULL ? dir : path);
 	j->violation = false;
@@ -185,7 +185,7 @@ static char *path_of_word(const struct observer *o, const char *word, bool whole
 }
 
 /* Returns whether the sandbox hides the owner's file, and a program may have missed it. Secrets are
- * left out: they are told if a program tries to read them. */
+ * left out: a line reports them when a program tries to read them. */
 static bool is_missed(const struct observer *o, const char *path)
 {
 	const struct ssb_plan *plan = o->setup.plan;

@@ -16,13 +16,13 @@ enum zone observe_zone(const struct ssb_plan *plan, const char *path, enum event
 /* Fills the judgement for a refused path. The remedy is the flag with the path. */
 void observe_refuse_path(struct judgement *j, enum reason reason, int error, const char *flag,
                          const char *path);
-/* Returns whether the path exists outside the sandbox, where the owner could read it. Only a place
- * of which the sandbox does not show everything can hide a file. The names of a root file system
- * that the owner chose are not those of the host. */
+/* Returns whether the path exists outside the sandbox, where the owner could read it. A file can be
+ * hidden only in a place that the sandbox does not show completely. In a root file system that the
+ * owner chose, the names are not those of the host. */
 bool observe_is_hidden(const struct observer *o, const char *path, enum zone zone);
-/* Returns whether the path is one at which programs try to keep a cache, but without which they
- * also work. Interpreters write compiled files beside their sources, other programs write a list of
- * fonts, and Chromium makes a directory for extensions. */
+/* Returns whether programs try to keep a cache at the path, but also work without it. Interpreters
+ * write compiled files beside their sources, other programs write a list of fonts, and Chromium
+ * makes a directory for extensions. */
 bool observe_is_cache(const char *path);
 /* Returns whether the path is or lies in a directory of the runtime. */
 bool observe_is_runtime(const struct observer *o, const char *path);

@@ -34,7 +34,7 @@ bool notify_continue(int listener, const struct seccomp_notif *n);
 /* Answers the call without executing it: the call returns -1 with `error`. */
 void notify_refuse(int listener, const struct seccomp_notif *n, int error);
 
-/* Like notify_refuse(), by the id of the call. */
+/* Like notify_refuse(), but identifies the call by its id. */
 void notify_refuse_id(int listener, uint64_t id, int error);
 
 /* Interrupts the waiting call because of a pending signal. As for any interrupted system call, the

@@ -56,7 +56,7 @@ static _Noreturn void keep_first(pid_t skill, int to)
 }
 
 /* Waits until both anchors are in their groups: they close the pipe after that. Without them the
- * skill runs as well, and Ctrl-Z has no effect. Init learns their pids, because its watchdog cannot
+ * skill still runs, but Ctrl-Z has no effect. Init learns their pids, because its watchdog cannot
  * read their memory. The first anchor never waits for the second, and init reaps the first, so init
  * knows when a pid can be reused. */
 int anchor_start(struct stage *s, struct ssb_error *err)

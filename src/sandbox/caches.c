@@ -16,8 +16,8 @@
 #include "os/tree.h"
 #include "policy/path.h"
 
-/* Opens a cache, of which `at` is an O_PATH fd, for reading. Its skill may have closed it to its
- * own user, so it is made private again. Returns a new fd, or -1. */
+/* Opens a cache, of which `at` is an O_PATH fd, for reading. The skill may have set its mode to 0,
+ * so the mode is set to 0700 again. Returns a new fd, or -1. */
 static int open_cache(int at)
 {
 	char path[64];
@@ -57,8 +57,8 @@ static int warn_size(struct prepared *p, uint64_t limit_mb, bool emptied)
 	auto_free char *text = NULL;
 
 	if (asprintf(&text,
-	             emptied ? "the cache was emptied, because it was larger than %llu MiB; a "
-	                       "larger one: --cache=%lluM"
+	             emptied ? "the cache was emptied, because it was larger than %llu MiB; to "
+	                       "allow more: --cache=%lluM"
 	                     : "the cache is larger than %llu MiB and could not be emptied; to "
 	                       "allow more: --cache=%lluM, or to remove all caches: "
 	                       "skillsandbox audit prune --caches",
@@ -87,7 +87,7 @@ static bool keep_small(const struct ssb_plan *plan, struct prepared *p)
 	if (empty) {
 		(void)warn_size(p, plan->cache_mb, true);
 	}
-	/* What another run writes at this moment may be there but not be measurable. */
+	/* A file that another run is writing now may exist, but not be measurable yet. */
 	return empty || (!alone && bytes <= most);
 }
 
@@ -120,7 +120,7 @@ int caches_begin(const struct ssb_plan *plan, struct prepared *p, struct ssb_err
 	/* Another process may have removed the cache after the plan opened it. */
 	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &st) != 0 || st.st_nlink == 0) {
 		return ssb_fail(err, SSB_E_SYS, 0, "cache",
-		                "another process is removing this cache at the moment; run again");
+		                "another process is removing this cache now; try again");
 	}
 	(void)futimens(fd, NULL); /* the time of its last use, for caches_prune() */
 	if (!keep_small(plan, p)) {

@@ -1,4 +1,4 @@
-/* caches.h - the directories that skills keep between runs (--cache): their size, their removal.
+/* caches.h - the directories that skills keep between runs (--cache): their size and their removal.
  *
  * A skill wrote everything in a cache, so nothing in it is read, followed or executed here: names
  * are only counted and removed, from held directories.

@@ -126,7 +126,7 @@ static void look_cgroup(struct ssb_check *c)
 	bool systemd = access("/run/systemd/system", F_OK) == 0;
 	set_check(c, 0, why.text,
 	          systemd ? "limits fall back to rlimits and a memory watchdog; for cgroups, start "
-	                    "it with: systemd-run --user --scope -p Delegate=yes"
+	                    "skillsandbox with: systemd-run --user --scope -p Delegate=yes"
 	                  : "limits fall back to rlimits and a memory watchdog; a cgroup that you "
 	                    "may write would be used");
 }

@@ -201,8 +201,8 @@ int fallback_rules(const struct stage_config *config, int rules, int abi)
 			return -1;
 		}
 	}
-	/* All of /proc may be read: Landlock itself protects the secrets of processes outside its
-	 * domain there. */
+	/* All of /proc may be read: for processes outside its domain, Landlock itself denies access
+	 * to their secrets in /proc. */
 	return allow_path(rules, abi, "/proc", LL_READ) != 0 ||
 	                       allow_path(rules, abi, config->private_dir, LL_ALL) != 0
 	               ? -1

@@ -50,7 +50,7 @@ void pause_started(struct run *r)
 	}
 }
 
-/* Lets first the clock of the time limit run again, then the processes. */
+/* Restarts the clock of the time limit first, and then the processes. */
 void pause_end_all(struct run *r)
 {
 	struct pause *p = &r->pause;

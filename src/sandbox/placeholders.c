@@ -518,7 +518,7 @@ int placeholders_make(const struct ssb_plan *plan, const struct prepared *of_run
 		places += grant_is_work(&plan->grants[i]);
 	}
 	if (places == 0 && repos == NULL) {
-		return 0; /* nothing is granted to be written */
+		return 0; /* no grant allows writing */
 	}
 	size_t most = places * PROTECTED_COUNT + (repos != NULL ? repos->n_named : 0) + MAX_HELD;
 	struct placeholders *p = calloc(1, sizeof(*p) + most * sizeof(p->v[0]));

@@ -104,7 +104,7 @@ static void pump_read(struct pump *p)
 		return;
 	}
 	if (n <= 0) {
-		/* end of file; EIO: the last process has closed the terminal */
+		/* the end of the file, or EIO because the last process has closed the terminal */
 		pump_end(p);
 		return;
 	}

@@ -72,8 +72,8 @@ static inline void run_request_watch(struct run_request *q, struct ssb_watch wat
 	q->watches[q->n_watches++] = watch;
 }
 
-/* Like ssb_run(), for this request. *ret_prepared is new, for prepared_done(); `ret_prepared` may
- * be NULL. */
+/* Does this request; otherwise like ssb_run(). *ret_prepared is new and must be released with
+ * prepared_done(); `ret_prepared` may be NULL. */
 int sandbox_run(const struct run_request *q, struct ssb_result *ret_result,
                 struct prepared *ret_prepared, struct ssb_error *err);
 

@@ -10,8 +10,8 @@
 #include "os/clone.h"
 #include "sandbox/supervise.h"
 
-/* The time between two looks whether the run is in the foreground again: `fg` of a job that is
- * running sends no signal. */
+/* The time between two checks whether the run is in the foreground again. They are needed because
+ * `fg` sends no signal to a job that is running. */
 #define LOOK_MS 200
 
 void suspend_copy_window(const struct run *r, bool always)
@@ -22,7 +22,8 @@ void suspend_copy_window(const struct run *r, bool always)
 		return;
 	}
 	if (always) {
-		/* The kernel sends SIGWINCH only for a change. No program uses this member. */
+		/* The kernel sends SIGWINCH only if something changed, so change a member that no
+		 * program uses. */
 		struct winsize other = size;
 		other.ws_xpixel ^= 1;
 		(void)ioctl(r->master, TIOCSWINSZ, &other);

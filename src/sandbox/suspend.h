@@ -22,8 +22,8 @@ struct suspend {
 	bool background;
 	uint64_t look_at; /* in the background: when to look at the terminal again; else 0 */
 	bool waking;      /* the skill gets SIGCONT: no typed byte may overtake it */
-	bool wanted;      /* the supervisor must stop as soon as every process of the run stands */
-	bool group;       /* its whole process group must stop, as if Ctrl-Z had been typed there */
+	bool wanted; /* the supervisor must stop as soon as every process of the run has stopped */
+	bool group;  /* its whole process group must stop, as if Ctrl-Z had been typed there */
 };
 
 /* Takes the terminal for the run: if the skill has a terminal of its own, sets raw mode, so that

@@ -21,7 +21,8 @@ static int number_of(const char *name)
 }
 
 /* os/entries.h cannot be used here. If a process ends while its directory is read, getdents64()
- * returns ENOENT, and such a process must not look like one without threads or fds. */
+ * returns ENOENT. The caller must be able to distinguish this from an empty directory, that is,
+ * from a process without threads or fds. */
 int watchdog_each(struct watchdog *w, int dir_fd, watchdog_visit *visit, void *arg)
 {
 	_Alignas(struct dirent64) char buf[8192];

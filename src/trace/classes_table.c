@@ -126,8 +126,8 @@ static const struct own_store OWN_STORES[] = {
 	{ "node", "~/.npmrc" },
 };
 
-/* Files that hold secrets, and that these programs read whenever a person uses them: a shell its
- * history, git and wget the passwords for the host. */
+/* Files with secrets that these programs read in ordinary use. For example, a shell reads its
+ * history, and git and wget read the password for a host. */
 static const struct own_store ROUTINE[] = {
 	{ "bash", "=~/.bash_history" },
 	{ "zsh", "=~/.zsh_history" },

@@ -33,7 +33,7 @@ struct run_facts {
 /* Reads the facts of a record. Returns -1 if the file does not begin like a record. */
 int run_facts_read(struct run_facts *ret, int fd, const char *id);
 
-/* Returns the directory of the skill that ran (new); NULL: it was no skill, or the file is no
+/* Returns the directory of the skill that ran (new); NULL: it was not a skill, or the file is not a
  * record. */
 char *run_facts_skill_dir(int fd);
 
