@@ -15,7 +15,7 @@ MAX_SHOWN = 2000    # maximum characters of a skill's text in a message
 # Flags of the program -> the argument of SkillLoader that does the same.
 LISTS = {"--read": "read", "--write": "write", "--net": "net", "--env": "env",
          "--allow-private": "allow_private"}
-# After the flags comes what the manifest could say instead.
+# A remedy can end with a change of the manifest that would do the same.
 MANIFEST = re.compile(r", or the \w+ under permissions\.\S+ in the manifest$")
 VALUES = {"--memory": "memory", "--max-disk": "disk"}
 
@@ -27,8 +27,8 @@ def shown(text: str) -> str:
 
 
 def as_list(name: str, value: Iterable[Any]) -> List[Any]:
-    """Returns the value of a list argument. A single text or path is refused: taken apart into its
-    letters, read="/data" would grant "/", and that is the whole machine."""
+    """Returns the value of a list argument. A single text or path is refused, because
+    Python would read it letter by letter: read="/data" would grant "/", the whole machine."""
     if isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} is a list: write {name}=[{value!r}]")
     return list(value)
@@ -37,7 +37,7 @@ def as_list(name: str, value: Iterable[Any]) -> List[Any]:
 def check_seconds(name: str, value: Optional[float]) -> Optional[float]:
     """Returns the value of an argument that is a number of seconds, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise TypeError(f"{name} is a number of seconds, or None, and not {value!r}")
+        raise TypeError(f"{name} must be a number of seconds or None, not {value!r}")
     return value
 
 
