@@ -57,8 +57,8 @@ def test_screenshot_in_the_project(person):
 
 
 def test_preset(person):
-    """The preset has the memory for a heavy page. The control: without it, the limit ends the run, and
-    at most two larger ones that are printed are enough."""
+    """The preset has the memory for a heavy page. The control: without it, the memory
+    limit ends the run. After at most two tries with the larger limit that is printed, it succeeds."""
     code, said = shoots(person, "heavy.html", "--preset", "browser", "-r", "heavy.html")
     assert code == 0 and WRITTEN in said, said
     limits, options = [], []

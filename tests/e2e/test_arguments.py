@@ -107,7 +107,7 @@ def test_what_no_word_reaches(ssb, files, word, access):
 
 
 def test_a_file_that_other_users_cannot_reach(root):
-    """Started by root: a file in the closed directory of somebody else."""
+    """Started by root: a file in the closed directory of another user."""
     closed = root.mkdir("closed", 0o700)
     file = root.write(closed / "x.csv", "closed")
     d = root.skill(READ, arguments="read")
@@ -158,7 +158,7 @@ def test_write(ssb, files):
     assert (files / "data/people.csv").read_text() == "annadded"
     assert (files / "out.csv").read_text() == (files / "data/new").read_text() == "added"
     assert os.stat(files / "out.csv").st_uid == ssb.uid
-    # The controls: only to read; and no name for any other text.
+    # The controls: `arguments: read` gives no write access, and no file is made for other words.
     only = ssb.skill(WRITE, arguments="read")
     assert "NOT" in ssb.run(only, "data/people.csv", cwd=files).text
     before = sorted(os.listdir(files))

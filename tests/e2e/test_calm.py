@@ -131,7 +131,8 @@ def test_ordinary_at_a_terminal(ssb, project, what):
 
 
 def test_a_session_of_the_example_lets_shells_run(ssb, project):
-    """The example's policy ends a session at the first credential theft. A shell is none."""
+    """The example's policy ends a session at the first credential theft. An interactive shell does
+    not count as theft."""
     policy = ssb.write(ssb.work / "session.yaml", (harness.REPO / "examples/session/session.yaml").read_bytes())
     session = ssb.ssb("session", "start", "--json", "--policy", policy).ok().json()
     name = session["session_id"]

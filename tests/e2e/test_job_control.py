@@ -75,7 +75,7 @@ def test_stop_and_continue(ssb, shell):
 
 
 def test_every_process_stands_still_and_the_clock_too(ssb, shell):
-    # The first process stops at Ctrl-Z. Its child in another session does not, but the run stops it.
+    # Ctrl-Z stops the first process, but not its child in another session. The run stops the child.
     code = ("import os,time\nif os.fork()==0:\n os.setsid()\n i=0\n"
             " while True: i+=1; open('tick','w').write(str(i)); os.rename('tick','ticks'); time.sleep(.01)\n"
             "while not os.path.exists('ticks'): time.sleep(.01)\n"
@@ -158,7 +158,8 @@ def test_programs_that_handle_ctrl_z(ssb, shell):
     ssb.write(ssb.work / text, "".join(f"line {i}\n" for i in range(200)))
     for program, ready, leave in (("less", "line 22", "q"), ("vim -u NONE", "line 22", ":q!\r")):
         s.type(f"$SSB run -r . -- {program} {text}").wait_for(ready)
-        # The first is the caller; all others sleep: the program, which reads, and the one that tells denials.
+        # The first is the caller. All others sleep: the program, which reads, and the process that
+        # prints denials.
         wait_until(lambda: set(state_of(ssb, text)[1:]) == {"S"})
         s.type(CTRL_Z).stopped()
         resume(s).wait_for(ready)  # it draws its screen again

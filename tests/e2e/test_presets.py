@@ -345,7 +345,8 @@ def test_prove(ssb):
 
 
 def test_a_manifest_needs_nothing_for_a_preset(ssb):
-    """What a preset and a cache set is no need of the skill. The control: a variable of --env is."""
+    """Variables that a preset or a cache sets are not needs of the skill. The control: a variable
+    of --env is a need."""
     code = "import os\nopen(os.path.expanduser('~/.cache/x'), 'w').close()\n"
     skill = ssb.skill(code)
     ssb.run("--cache", "--preset", "python", skill).ok()

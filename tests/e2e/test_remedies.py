@@ -103,7 +103,7 @@ def test_a_remedy_is_taken(ssb, case):
         seen = []
         for _ in range(ROUNDS):
             r = ssb.run(*flags, "--", *argv, cwd=work, timeout=60)
-            # What programs try every day is told by why alone.
+            # Only `why` reports what programs try every day.
             more = remedies(r.errors) or (remedies(ssb.ssb("why", "last").text) if r.code else [])
             if not more:
                 break

@@ -1,5 +1,5 @@
 """The screen: texts fit the terminal, colours mean something, help has groups and examples, numbers have
-the units that people use, and a report as HTML holds hostile names."""
+the units that people use, and hostile names stay plain text in a report as HTML."""
 import html.parser
 import json
 import os

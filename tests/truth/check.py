@@ -27,8 +27,8 @@ SECRETS = (b"/etc/shadow", b"/root/.ssh/id_rsa", b"/home/other/.ssh/id",
 # would execute or use.
 HELD = (world.W + b"/ro", world.W + b"/.git/hooks", world.W + b"/.git/config")
 WRITABLE = (world.W, world.R + b"/rw", b"/mnt/board", b"/tmp", b"/var/tmp", b"/dev/shm", b"/proc", b"/dev")
-# Where a change can only fail if the directory is missing; and grants, which the kernel keeps from
-# being removed.
+# Places where a change can only fail if the directory is missing; and grants, which the kernel does
+# not let a program remove.
 CHANGED = (world.HOME, *WRITABLE[:-2])
 MOUNTS = {"rmdir": (world.W, world.R + b"/rw"), "unlink": (b"/mnt/board",)}
 WHOLE = (b"/usr", b"/bin", b"/lib", b"/lib64", b"/sbin", b"/proc", world.R, world.W, b"/mnt/board")

@@ -75,7 +75,7 @@ static const char *parse_with(const char *from, const char *to)
 	return lock_parse(changed.data, changed.len, &again);
 }
 
-/* An approval of an earlier version has no such member. Anything else is no approval. */
+/* An approval of an earlier version has no such member. Anything else is not an approval. */
 static void are_read_strictly(void **state)
 {
 	static const struct {

@@ -36,8 +36,8 @@ static void test_fit(void **state)
 		size_t bytes;
 	} cases[] = {
 		{ "one two three", 20, false, 13 },
-		{ "one two three", 9, false, 8 },            /* ends after a space */
-		{ "onetwothree", 4, false, 4 },              /* no space: ends anywhere */
+		{ "one two three", 9, false, 8 }, /* ends after a space */
+		{ "onetwothree", 4, false, 4 },   /* no space: ends between two characters */
 		{ "\xe6\xbc\xa2\xe5\xad\x97", 3, false, 3 }, /* never within a character */
 		{ "\xc3\xbc\xc3\xbc\xc3\xbc", 3, false, 6 },
 		{ "\xc3\xbc\xc3\xbc\xc3\xbc", 3, true, 2 },

@@ -120,7 +120,7 @@ static void test_a_directory_has_samples(void **state)
 	assert_false(decoys_is_sample(&decoys, at("u/letters/decoy.md")));
 }
 
-/* The value of a variable in the output is no secret that was read. */
+/* The value of a variable in the output does not count as a secret that was read. */
 static void test_what_is_shown(void **state)
 {
 	auto_buf text = BUF(4096);
