@@ -284,22 +284,27 @@ enum hook_answer hook_judge(const struct hook_question *q, struct buf *text)
 	if (s.names_own || strstr(flat, "$/skillsandbox/") != NULL) {
 		buf_adds(text, "skillsandbox: this may change your own settings or records of "
 		               "skillsandbox, which say what skills may do");
-	} else if (simple && rewrite_line(&j)) {
-		return HOOK_REWRITE;
-	} else if (looks) {
-		return HOOK_PASS;
-	} else if (ours && (hook_reason_decision(&s, shown, text) ||
-	                    hook_reason_decision(&s, flat, text))) {
 		return HOOK_ASK;
-	} else if (names || (hook_line_matches(starts, UNKNOWN "|" SCRIPTS "|" PLACES "|" FOUND) &&
-	                     hook_skill_below(&s))) {
-		hook_reason_skill(&s, known, names, text);
-	} else if (ours) {
-		buf_adds(text,
-		         "skillsandbox: this may start skillsandbox in a way that changes what "
-		         "skills may do");
-	} else {
+	}
+	if (simple && rewrite_line(&j)) {
+		return HOOK_REWRITE;
+	}
+	if (looks) {
 		return HOOK_PASS;
 	}
+	if (ours &&
+	    (hook_reason_decision(&s, shown, text) || hook_reason_decision(&s, flat, text))) {
+		return HOOK_ASK;
+	}
+	if (names || (hook_line_matches(starts, UNKNOWN "|" SCRIPTS "|" PLACES "|" FOUND) &&
+	              hook_skill_below(&s))) {
+		hook_reason_skill(&s, known, names, text);
+		return HOOK_ASK;
+	}
+	if (!ours) {
+		return HOOK_PASS;
+	}
+	buf_adds(text, "skillsandbox: this may start skillsandbox in a way that changes what "
+	               "skills may do");
 	return HOOK_ASK;
 }

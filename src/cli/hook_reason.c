@@ -81,8 +81,9 @@ static void say_call(const struct hook_skills *s, size_t i, struct said *c, stru
 	const bool exact = !hook_line_matches(words, "[^A-Za-z0-9 =/.:_-]") && !c->words.failed;
 	auto_buf self = BUF(4 * MAX_PATH_BYTES);
 
-	for (char *m = c->words.data; m != NULL && (m = strchr(m, HOOK_MASK[0])) != NULL;) {
-		*m = '_';
+	char *mask = c->words.data;
+	while (mask != NULL && (mask = strchr(mask, HOOK_MASK[0])) != NULL) {
+		*mask = '_';
 	}
 	if (which == NULL || strlen(which) > MAX_SAID ||
 	    strpbrk(which, "$*?[{," HOOK_MASK) != NULL) {

@@ -457,11 +457,11 @@ int hints_text(const char *file, const char *text, size_t len, struct needs *ino
 	assert(file != NULL && inout != NULL);
 
 	struct hint_scan s = { .file = file, .out = inout, .text = text, .len = len };
-	const char *end = text + len;
 
-	if (len == 0 || memchr(text, '\0', len) != NULL) {
+	if (text == NULL || len == 0 || memchr(text, '\0', len) != NULL) {
 		return 0; /* not text */
 	}
+	const char *end = text + len;
 	s.kind = kind_of(file, text, len);
 	s.python = ends_with(file, ".py");
 	s.makes_dirs =
