@@ -81,6 +81,9 @@ class SkillLoader:
                  **more: Any) -> None:
         self.tier = tier
         self._worker = worker_class(tier)
+        for name in more:
+            if name not in self._worker.extra:
+                raise TypeError(f"tier '{tier}' has no option {shown(name)!r}")
         self._all_env = env is True
         self._binary = binary
         self._options: Dict[str, Any] = {

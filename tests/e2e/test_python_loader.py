@@ -525,15 +525,18 @@ def test_a_denial_names_what_python_would_grant(ssb):
             with SkillLoader(**grants).load_skill(SKILL)["class"]() as s:
                 return caught(s.execute, params)
         file = called({{"path": {str(wanted)!r}}})
-        host = called({{"host": "api.example.org", "port": 443}})
+        with SkillLoader().load_skill(SKILL)["class"]() as s:
+            host = caught(s.execute, {{"host": "api.example.org", "port": 443}})
+            again = caught(s.execute, {{"host": "api.example.org", "port": 443}})
         granted = called({{"path": {str(wanted)!r}}}, **eval("dict(" + file["remedy"] + ")"))
-        out(file=file, host=host, granted=granted)
+        out(file=file, host=host, granted=granted, again=again)
     """)
     file, host = found["file"], found["host"]
     assert file["raised"] == "SkillDenied" and file["path"] == str(wanted) and file["host"] == ""
     assert file["remedy"] == f"read=[{str(wanted)!r}]" and file["remedy"] in file["text"], file
     assert found["granted"] == {"result": "data"}
     assert host["raised"] == "SkillDenied" and host["host"] == "api.example.org", host
+    assert found["again"]["raised"] == "SkillDenied", "a repeat is explained, too"
     assert host["path"] == "" and host["remedy"] == "net=['api.example.org']", host
 
 
@@ -546,15 +549,18 @@ def test_a_text_where_a_list_belongs_is_refused(world):
             told[name] = caught(SkillLoader, **{name: "/data"})
             told[name + " bytes"] = caught(SkillLoader, **{name: b"/data"})
         told["timeout"] = caught(SkillLoader, timeout="30s")
+        unknown = [caught(SkillLoader, **{name: ["/x"]}) for name in ("reads", "nets", "image")]
         with SkillLoader.load_skill(SKILL)["class"]() as s:
             told["call read"] = caught(s.execute, {"path": "/etc/hostname"}, read="/etc/hostname")
             told["call write"] = caught(s.execute, {}, write="x")
             told["call timeout"] = caught(s.execute, {}, timeout="30s")
         fine = caught(lambda: str(SkillLoader(read=("/data",), env=True, timeout=None)))
-        out(told=told, fine=list(fine))
+        out(told=told, fine=list(fine), unknown=unknown)
     """)
     for what, answer in found["told"].items():
         assert answer["raised"] == "TypeError", (what, answer)
         word = "seconds" if "timeout" in what else "is a list: write"
         assert word in answer["text"], (what, answer)
     assert found["fine"] == ["result"], "control: lists are taken"
+    for answer in found["unknown"]:
+        assert answer["raised"] == "TypeError" and "has no option" in answer["text"], answer

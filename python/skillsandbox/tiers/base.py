@@ -70,6 +70,7 @@ class Worker(abc.ABC):
     with a new instance of the skill. After close() no call is possible."""
 
     tier: ClassVar[str]
+    extra: ClassVar[Sequence[str]] = ()     # the options that only this tier has
 
     def __init__(self, skill: Skill, options: Options, config: Optional[Mapping[str, Any]] = None,
                  class_name: Optional[str] = None) -> None:

@@ -5,7 +5,7 @@ the sandbox, and nothing is recorded."""
 from __future__ import annotations
 
 import os
-from typing import ClassVar, List
+from typing import ClassVar, List, Sequence
 
 from .._errors import SkillError, SkillNotStarted
 from . import podman
@@ -22,6 +22,7 @@ class ContainerWorker(PlannedWorker):
     options.python is a path in the image."""
 
     tier: ClassVar[str] = "container"
+    extra: ClassVar[Sequence[str]] = ("image", "rootfs", "engine")
 
     def launch(self) -> Launch:
         if self.engine == "podman":

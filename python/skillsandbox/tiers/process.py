@@ -35,6 +35,11 @@ MOST_REASONS = 4
 MOST_JUDGED = 4096              # so many allowed places of files are remembered
 
 
+# How the C library's errors for a name that is not found read.
+NOT_FOUND = ("Name or service not known", "Temporary failure in name resolution",
+             "No address associated with hostname")
+
+
 class ProcessWorker(Worker):
     tier: ClassVar[str] = "process"
 
@@ -207,7 +212,7 @@ class ProcessWorker(Worker):
         # denial whose path or host is in the message counts, too. What most programs try and work
         # without explains an error only if the message names it.
         return [d for d in said if isinstance(d, dict) and
-                (_about(d) in message or
+                (_about(d) in message or (d.get("host") and _is_lookup(message)) or
                  (_seconds(d.get("first")) >= since and not d.get("everyday")))]
 
 
@@ -279,6 +284,11 @@ def _last_object(text: str) -> Dict[str, Any]:
             continue
         return value if isinstance(value, dict) else {}
     return {}
+
+
+def _is_lookup(message: str) -> bool:
+    """True if the message says that a name was not found. It does not say which name."""
+    return any(text in message for text in NOT_FOUND)
 
 
 def _about(denial: Dict[str, Any]) -> str:

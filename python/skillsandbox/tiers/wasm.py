@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, ClassVar, Iterator, List, Optional
+from typing import Any, ClassVar, Iterator, List, Optional, Sequence
 
 from .._errors import SkillNotStarted, as_list
 from .base import Launch
@@ -32,6 +32,7 @@ class WasmWorker(ProcessWorker):
     with packages in pure Python)."""
 
     tier: ClassVar[str] = "wasm"
+    extra: ClassVar[Sequence[str]] = ("pyodide", "node", "packages", "snapshot")
     _snapshot: Optional[str] = None
     _source: str                    # directory of the skill's files: its own, or the approved copy
     _granted: Optional[List[str]]   # variables that the plan grants
