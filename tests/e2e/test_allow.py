@@ -251,7 +251,7 @@ def test_dangerous_in_a_run(ssb):
     the command only if it would have something to offer."""
     d, run = make(ssb)
     r = ssb.run(*run, "~/.ssh/id_ed25519")
-    assert "to remember these" in r.errors and SECRET not in r.text, r
+    assert "to remember these" not in r.errors and SECRET not in r.text, r
     t = answer(ssb, ["--last", d], (ASK, "a"), (TYPE, "no"), code=1)
     assert "! read your SSH keys (~/.ssh/id_ed25519) (new)" in t.text and rows(ssb) == [], t.text
     answer(ssb, ["--last", d], (ASK, "a"), (TYPE, "yes"))
