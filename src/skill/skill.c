@@ -22,8 +22,6 @@
 #include "skill/script.h"
 #include "skill/skill_priv.h"
 
-#define SKILLWARE_ENTRY "skill.py"
-
 static const char *const FORMAT_NAMES[] = {
 	[SKILL_DECLARED] = MANIFEST_FILE, [SKILL_SIDECAR] = "sidecar",
 	[SKILL_MARKDOWN] = "SKILL.md",    [SKILL_SKILLWARE] = "skillware",
@@ -109,34 +107,7 @@ void skill_dir_close(struct skill_dir *d)
 	*d = (struct skill_dir)SKILL_DIR_NONE;
 }
 
-/* ---- is there a skill? ------------------------------------------------------------ */
-
-bool skill_has(int dir, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dir, name, &st, 0) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool is_skillware(int dir)
-{
-	return skill_has(dir, SKILLWARE_FILE) && skill_has(dir, SKILLWARE_ENTRY);
-}
-
-bool skill_is_one(const char *dir)
-{
-	auto_fd fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd >= 0 &&
-	       (skill_has(fd, MANIFEST_FILE) || manifest_markdown(fd) != NULL || is_skillware(fd));
-}
-
-bool skill_file_names_one(const char *name)
-{
-	bool markdown = ARRAY_HAS(markdown_name, MANIFEST_MARKDOWN, N_MANIFEST_MARKDOWN,
-	                          strcmp(name, *markdown_name) == 0);
-	return markdown || strcmp(name, MANIFEST_FILE) == 0 || strcmp(name, SKILLWARE_FILE) == 0;
-}
+/* ---- derived manifests ------------------------------------------------------------- */
 
 static const char *derived_from(int dir, const char *name)
 {
@@ -145,7 +116,7 @@ static const char *derived_from(int dir, const char *name)
 			return MANIFEST_MARKDOWN[i];
 		}
 	}
-	return strcmp(name, SKILLWARE_FILE) == 0 && is_skillware(dir) ? SKILLWARE_FILE : NULL;
+	return strcmp(name, SKILLWARE_FILE) == 0 && skill_is_ware(dir) ? SKILLWARE_FILE : NULL;
 }
 
 /* ---- written manifests ------------------------------------------------------------ */
@@ -345,10 +316,10 @@ static int find_any(const struct skill_search *s, struct skill_found *ret, struc
 	if (markdown != NULL) {
 		return skill_find_markdown(s, markdown, ret, err);
 	}
-	return is_skillware(s->fd)           ? skill_find_skillware(s, ret, err)
+	return skill_is_ware(s->fd)          ? skill_find_skillware(s, ret, err)
 	       : names_script(s)             ? skill_find_script(s, ret, err)
 	       : check_markdown(s, err) != 0 ? -1
-	                                     : find_declared(s, ret, err);
+	                                     : skill_absent(s, err);
 }
 
 /* ---- the command ---------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* skill_priv.h - what skill.c and find_derived.c share. skill.c knows the formats and their order;
- * find_derived.c derives manifests. */
+/* skill_priv.h - what skill.c, find_derived.c and is_one.c share. skill.c knows the formats and
+ * their order; find_derived.c derives manifests; is_one.c looks for the files that mark a skill. */
 #ifndef SKILL_SKILL_PRIV_H
 #define SKILL_SKILL_PRIV_H
 
@@ -18,6 +18,10 @@ struct skill_search {
 
 /* True if the directory has this file; a symlink counts as its target. */
 bool skill_has(int dir, const char *name);
+/* True if the directory has the files of a Skillware skill. */
+bool skill_is_ware(int dir);
+/* Fails: the directory is no skill. The message says what is there instead. Returns -1. */
+int skill_absent(const struct skill_search *s, struct ssb_error *err);
 char *skill_join(const char *dir, const char *name); /* new; NULL: no memory */
 const char *skill_base(const char *path);            /* the last part of the path */
 int skill_no_memory(struct ssb_error *err);

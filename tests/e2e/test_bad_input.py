@@ -152,12 +152,35 @@ def test_a_markdown_file_that_is_none(ssb, kind):
     for r, code in ((ssb.run(d), 125), (ssb.ssb("validate", d), 1)):
         text = r.errors + r.text
         assert r.code == code and f"{path}: error: it is a {kind}" in text, repr(r)
-        assert "not a regular file" in text and "no such manifest" not in text, text
+        assert "not a regular file" in text and "is not a skill" not in text, text
     ssb.write(d / "skillsandbox.yaml", GOOD)
     assert "started" in ssb.run(d).ok().text, "the control: the manifest decides"
     (d / "skillsandbox.yaml").unlink()
     path.rmdir() if kind == "directory" else path.unlink()
-    assert "there is no such manifest" in ssb.run(d).errors, "the control: there is none"
+    assert "this directory is not a skill" in ssb.run(d).errors, "the control: there is none"
+
+
+@pytest.mark.parametrize("command", ["validate", "lint", "run", "inspect"])
+def test_a_directory_that_is_no_skill(ssb, command):
+    """The message says what is there instead: nothing, a script, or skills; and it names them."""
+    d = ssb.mkdir("some skills")
+    empty = ssb.ssb(command, d)
+    assert empty.code != 0 and "it has no SKILL.md and no skillsandbox.yaml; write a SKILL.md" in empty.errors, empty
+    assert f"script of the skill there and run: skillsandbox init '{d}'" in empty.errors, empty
+    ssb.write(d / "a.sh", "#!/bin/sh\necho hello\n", 0o755)
+    assert f"write a SKILL.md into it, or run: skillsandbox init '{d}'" in ssb.ssb(command, d).errors
+    for i in range(7):
+        ssb.write(ssb.mkdir(f"some skills/s{i}") / "SKILL.md", "---\nname: x\ndescription: x\n---\n")
+    ssb.mkdir("some skills/other")
+    r = ssb.ssb(command, d)
+    assert r.code == empty.code and f"name one of its skills: '{d}/s0', '{d}/s1'" in r.errors, r
+    assert "more\n" in r.errors and "other" not in r.errors and "init" not in r.errors, r
+    ssb.ssb("validate", d / "s0").ok()  # the control: the named skill is one
+    if command == "validate":  # what the other message says works, too
+        for i in range(7):
+            (d / f"s{i}" / "SKILL.md").unlink()
+        ssb.ssb("init", d).ok()
+        ssb.ssb("validate", d).ok()
 
 
 def test_a_small_stack(ssb):

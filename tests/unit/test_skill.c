@@ -24,7 +24,7 @@ static void test_order(void **state)
 	char side[64];
 
 	policy(NULL);
-	refused_with(dir, NO_ARGS, SSB_E_NOT_FOUND, "no such manifest");
+	refused_with(dir, NO_ARGS, SSB_E_NOT_FOUND, "this directory is not a skill");
 	assert_false(skill_is_one(at(dir)));
 	put(dir, "manifest.yaml", "name: c/ware\n", 0644);
 	assert_false(skill_is_one(at(dir)));
