@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "cli/screen.h"
+#include "skill/programs.h"
 
 int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 {
@@ -27,6 +28,19 @@ int cmd_inspect_print(const struct ssb_plan *plan, bool as_json)
 	return (as_json ? say_out : screen_text)(STDOUT_FILENO, &out);
 }
 
+/* A program of an image is not looked for. */
+static void say_no_program(const struct ssb_plan *plan)
+{
+	AUTO(diags_freep) struct ssb_diags *diags = ssb_diags_new();
+
+	if (plan->argv.n > 0 && plan->manifest != NULL && plan->rootfs.path == NULL &&
+	    !plan->by_script && !skill_format_derived(plan->format)) {
+		programs_warn(plan->manifest, &(struct mtext){ .s = plan->argv.v[0] }, SSB_WARNING,
+		              diags);
+		say_diags(diags, SSB_WARNING);
+	}
+}
+
 int cmd_inspect(struct request *r)
 {
 	AUTO(plan_freep) struct ssb_plan *plan = NULL;
@@ -35,5 +49,6 @@ int cmd_inspect(struct request *r)
 	if (request_plan(r, NULL, &plan, &status) != 0) {
 		return status;
 	}
+	say_no_program(plan);
 	return cmd_inspect_print(plan, request_has(r, FLAG_JSON));
 }

@@ -15,6 +15,7 @@
 #include "consent/sarif.h"
 #include "os/file.h"
 #include "policy/owner.h"
+#include "skill/programs.h"
 #include "skill/skill.h"
 
 static void write_json(struct buf *out, const struct lint v[], size_t n)
@@ -74,9 +75,10 @@ static int report_findings(const struct request *r, const struct lint v[], size_
 	return status != EXIT_FINE ? status : found ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Prints the problems of your own manifest for the skill (the sidecar). They are not among the
- * findings: findings must be the same on every machine, and your manifest is only on this one. */
-static void say_sidecar(const char *dir)
+/* Prints the problems of your own manifest for the skill (the sidecar), and says if this machine
+ * does not have its program. They are not among the findings: findings must be the same on every
+ * machine. */
+static void say_local(const char *dir)
 {
 	AUTO(owner_done) struct owner owner = { 0 };
 	AUTO(skill_found_done) struct skill_found found = { 0 };
@@ -85,6 +87,9 @@ static void say_sidecar(const char *dir)
 
 	if (diags != NULL && owner_load(&owner, &none) == 0 &&
 	    skill_find(dir, owner.config_dir, NULL, &found, diags, &none) == 0) {
+		if (!skill_format_derived(found.format)) {
+			programs_warn(found.file, &found.manifest->command, SSB_ALARM, diags);
+		}
 		say_diags(diags, SSB_ALARM);
 	}
 }
@@ -102,7 +107,7 @@ int cmd_lint(struct request *r)
 	}
 	auto_free struct lint *v = calloc(n, sizeof(*v));
 	while (v != NULL && done < n && lint_skill(r->operands.v[done], &v[done], &err) == 0) {
-		say_sidecar(r->operands.v[done]);
+		say_local(r->operands.v[done]);
 		done++;
 	}
 	int status = EXIT_SANDBOX;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/own.h"
 #include "cli/ask.h"
@@ -79,6 +80,14 @@ static int decide_plan(const struct asking *a, const struct plan_consent *consen
 	return plan_decide(&q, &a->p->plan, a->p->diags, err);
 }
 
+/* Returns true if the plan refuses a flag of this run, such as a path that does not exist. The
+ * owner's answer cannot change that. */
+static bool refuses_flag(const struct ssb_plan *plan)
+{
+	return ARRAY_HAS(e, plan->refusals, plan->n_refusals,
+	                 e->value == NULL && strncmp(e->where, "--", 2) == 0);
+}
+
 static int make_plan(void *arg, struct ssb_error *err)
 {
 	struct asking *a = arg;
@@ -95,9 +104,9 @@ static int make_plan(void *arg, struct ssb_error *err)
 	}
 	const struct ssb_plan *plan = a->p->plan;
 	assert(plan != NULL);
-	/* If the script is missing, the owner is not asked: the caller reports this and runs
-	 * nothing. */
-	d->dry |= plan_lacks_script(plan);
+	/* If the script is missing, or a flag cannot be granted, the owner is not asked: the caller
+	 * reports this and runs nothing. */
+	d->dry |= plan_lacks_script(plan) || refuses_flag(plan);
 	const bool wanted = !d->dry && d->found.state == CONSENT_NONE && d->answer == ANSWER_NONE &&
 	                    consent_needed(a->r, plan);
 	consent_planned(d, plan, wanted);

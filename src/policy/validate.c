@@ -3,6 +3,7 @@
 
 #include "base/own.h"
 #include "policy/owner.h"
+#include "skill/programs.h"
 #include "skill/skill.h"
 #include "skillsandbox.h"
 
@@ -29,5 +30,9 @@ int ssb_validate(const char *path, struct ssb_diags *diags, struct ssb_error *er
 	if (derived != 0) {
 		return derived < 0 ? -1 : 0;
 	}
-	return manifest_load(path, &m, diags, err);
+	if (manifest_load(path, &m, diags, err) != 0) {
+		return -1;
+	}
+	programs_warn(m->file, &m->command, SSB_WARNING, diags);
+	return 0;
 }

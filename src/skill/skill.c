@@ -19,6 +19,7 @@
 #include "base/tail.h"
 #include "manifest/write.h"
 #include "os/file.h"
+#include "skill/programs.h"
 #include "skill/script.h"
 #include "skill/skill_priv.h"
 
@@ -387,6 +388,7 @@ static int take_command(const struct skill_search *s, struct skill_found *f, str
 	}
 	if (!skill_format_derived(f->format)) {
 		warn_argument(s, f);
+		programs_warn(f->file, &f->manifest->command, SSB_WARNING, s->diags);
 	}
 	return 0;
 }

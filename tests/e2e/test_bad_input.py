@@ -186,6 +186,21 @@ def test_a_remedy_works_as_it_is_written(ssb, before, value, after):
     ssb.ssb("validate", d).ok()
 
 
+@pytest.mark.parametrize("command, code", [("validate", 0), ("lint", 0), ("inspect", 0)])
+def test_a_command_that_this_machine_lacks(ssb, command, code):
+    """A warning names the program, and a similar one if there is one. It is not an error."""
+    d = ssb.mkdir("skill")
+    for name, remedy in (("pyhton3", "did you mean python3?"), ("qqqqqqqq", "check its spelling")):
+        ssb.write(d / "skillsandbox.yaml", harness.manifest(command=name, args=[]))
+        r = ssb.ssb(command, d)
+        said = " ".join((r.errors + r.text).split())
+        assert r.code == code and f'has the program "{name}"' in said and remedy in said, r
+    for name in ("python3", "/bin/echo", "./qqqqqqqq"):  # the controls
+        ssb.write(d / "skillsandbox.yaml", harness.manifest(command=name, args=[]))
+        r = ssb.ssb(command, d)
+        assert "has the program" not in r.errors + r.text, r
+
+
 @pytest.mark.parametrize("command", ["validate", "lint", "run", "inspect"])
 def test_a_directory_that_is_no_skill(ssb, command):
     """The message says what is there instead: nothing, a script, or skills; and it names them."""

@@ -306,3 +306,13 @@ def test_what_cannot_be_granted_is_not_offered(ssb):
     assert "(this cannot be approved)" in t.text.replace("\n    | ", "") and "[o]nce" not in t.text, t.text
     t = Terminal(ssb, "run", d).wait_for(ASK).type("c").wait_for("empty line: none): ").type("1").wait_for("[o]nce").type("o")
     assert t.end() == 0 and "\nran" in t.text, t.text
+
+
+def test_a_flag_that_cannot_be_granted_asks_nothing(ssb):
+    """A path of a flag does not exist: this is an error before any question."""
+    d = ssb.skill("print('ran')", allow=["API_TOKEN"])
+    t = Terminal(ssb, "run", "--read", "/nope", d, env={"API_TOKEN": "x"})
+    assert t.end() == 125 and ASK not in t.text and "\nran" not in t.text, t.text
+    assert "read /nope is refused: it does not exist" in " ".join(t.text.split()), t.text
+    t = Terminal(ssb, "run", "--read", "/etc/hosts", d, env={"API_TOKEN": "x"}).wait_for(ASK).type("o")  # the control
+    assert t.end() == 0 and "\nran" in t.text, t.text
