@@ -42,9 +42,6 @@ static void read_arguments(struct ctx *c, const struct ynode *n, const struct fi
 	}
 }
 
-#define LIST_FORM "[<%>]"
-#define RULE_FORM "{domain: %, ports: [443]}"
-
 /* ---- egress -------------------------------------------------------------- */
 
 static void read_domain(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
@@ -110,11 +107,7 @@ static void read_rule(struct ctx *c, const struct ynode *n, const struct field *
 {
 	if (n->kind == YNODE_SCALAR && !n->bad) {
 		char quoted[QUOTE_SIZE];
-		const struct field rule_row = { .key = f->key, .form = RULE_FORM };
-		auto_buf remedy = BUF(300);
-		values_rewrite(n, &rule_row, &remedy);
-		report_add(c->rep, SSB_ERROR, n->line, n->col,
-		           remedy.len > 0 ? remedy.data : "write \"- domain: api.example.com\"",
+		report_add(c->rep, SSB_ERROR, n->line, n->col, "write \"- domain: ...\"",
 		           "egress rule %s must be a mapping", report_quote(quoted, n->text));
 		return;
 	}
@@ -163,31 +156,24 @@ static void read_egress(struct ctx *c, const struct ynode *n, const struct field
 
 static const struct field RULE_FIELDS[] = {
 	{ "domain", read_domain, 0, .missing = "write \"domain: api.example.com\"" },
-	{ "ports", read_ports, 0, .min = 1, .max = 65535, .form = LIST_FORM,
-	  .example = "write [443], or remove the key" },
+	{ "ports", read_ports, 0, .min = 1, .max = 65535 },
 	{ "protocol", read_protocol, RULE_AT(protocol) },
 };
 static const struct level RULE_LEVEL = LEVEL("an item of permissions.network.egress", RULE_FIELDS);
 
-static const struct field NETWORK_FIELDS[] = {
-	{ "egress", read_egress, 0, .level = &RULE_LEVEL, .form = "[<" RULE_FORM ">]",
-	  .example = "write [] for no network, or [{domain: api.example.com, ports: [443]}]" },
-	NET_LIMIT_ROWS(NET_LIMIT)
-};
+static const struct field NETWORK_FIELDS[] = { { "egress", read_egress, 0, .level = &RULE_LEVEL },
+	                                       NET_LIMIT_ROWS(NET_LIMIT) };
 static const struct level NETWORK_LEVEL = LEVEL("permissions.network", NETWORK_FIELDS);
 
 static const struct field FILE_FIELDS[] = {
-	{ "read", values_read_texts, AT(read), .check = check_path, .unique = true,
-	  .form = LIST_FORM },
-	{ "write", values_read_texts, AT(write), .check = check_path, .unique = true,
-	  .form = LIST_FORM },
+	{ "read", values_read_texts, AT(read), .check = check_path, .unique = true },
+	{ "write", values_read_texts, AT(write), .check = check_path, .unique = true },
 	{ "arguments", read_arguments, .offset = 0 },
 };
 static const struct level FILE_LEVEL = LEVEL("permissions.filesystem", FILE_FIELDS);
 
 static const struct field ENV_FIELDS[] = {
-	{ "allow", values_read_texts, AT(env), .check = check_env, .unique = true,
-	  .form = LIST_FORM },
+	{ "allow", values_read_texts, AT(env), .check = check_env, .unique = true },
 };
 static const struct level ENV_LEVEL = LEVEL("permissions.env_vars", ENV_FIELDS);
 
@@ -197,11 +183,10 @@ static const struct field SYSCALL_FIELDS[] = {
 static const struct level SYSCALL_LEVEL = LEVEL("permissions.syscalls", SYSCALL_FIELDS);
 
 static const struct field PERMISSION_FIELDS[] = {
-	{ "network", level_read_map, .level = &NETWORK_LEVEL,
-	  .form = "{egress: [<" RULE_FORM ">]}" },
-	{ "filesystem", level_read_map, .level = &FILE_LEVEL, .form = "{read: [<%>]}" },
-	{ "env_vars", level_read_map, .level = &ENV_LEVEL, .form = "{allow: [<%>]}" },
-	{ "syscalls", level_read_map, .level = &SYSCALL_LEVEL, .form = "{profile: %}" },
+	{ "network", level_read_map, .level = &NETWORK_LEVEL },
+	{ "filesystem", level_read_map, .level = &FILE_LEVEL },
+	{ "env_vars", level_read_map, .level = &ENV_LEVEL },
+	{ "syscalls", level_read_map, .level = &SYSCALL_LEVEL },
 };
 static const struct level PERMISSION_LEVEL = LEVEL("permissions", PERMISSION_FIELDS);
 
@@ -221,20 +206,19 @@ static const struct level RESOURCE_LEVEL = LEVEL("resources", RESOURCE_FIELDS);
 static const struct field ENTRY_FIELDS[] = {
 	{ "command", values_read_mtext, AT(command), "write \"command: python3\"",
 	  .check = check_command },
-	{ "args", values_read_texts, AT(args), .check = check_text, .form = LIST_FORM },
+	{ "args", values_read_texts, AT(args), .check = check_text },
 	{ "workdir", values_read_text, AT(workdir), .check = check_workdir },
 };
 static const struct level ENTRY_LEVEL = LEVEL("entrypoint", ENTRY_FIELDS);
 
 static const struct field TOP_FIELDS[] = {
 	{ "skill", level_read_map, .missing = "write \"skill:\" with name and version under it",
-	  .level = &SKILL_LEVEL, .form = "{name: %, version: 1.0.0}" },
+	  .level = &SKILL_LEVEL },
 	{ "permissions", level_read_map,
 	  .missing = "write \"permissions: {}\" for a skill that needs no permissions",
 	  .level = &PERMISSION_LEVEL },
 	{ "resources", level_read_map, .level = &RESOURCE_LEVEL },
-	{ "entrypoint", level_read_map, .level = &ENTRY_LEVEL, /* see report_no_entry() */
-	  .form = "{command: %, args: [<%>]}" },
+	{ "entrypoint", level_read_map, .level = &ENTRY_LEVEL }, /* see report_no_entry() */
 };
 static const struct level TOP_LEVEL = LEVEL("the top level", TOP_FIELDS);
 

@@ -14,13 +14,6 @@ static const struct field *level_find(const struct level *l, const char *key)
 	return ARRAY_FIND(e, l->fields, l->n, strcmp(e->key, key) == 0);
 }
 
-static void add_keys(const struct level *l, struct buf *out)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		buf_addf(out, "%s %s", i > 0 ? "," : "", l->fields[i].key);
-	}
-}
-
 static void unknown_key_remedy(const struct ctx *c, const struct level *l, const char *key,
                                struct buf *out)
 {
@@ -37,7 +30,9 @@ static void unknown_key_remedy(const struct ctx *c, const struct level *l, const
 		}
 	}
 	buf_adds(out, l->n > 1 ? "the keys here are" : "the key here is");
-	add_keys(l, out);
+	for (size_t i = 0; i < l->n; i++) {
+		buf_addf(out, "%s %s", i > 0 ? "," : "", l->fields[i].key);
+	}
 }
 
 static void report_unknown(const struct ctx *c, const struct ynode *n, const struct level *l)
@@ -70,32 +65,15 @@ void level_read(struct ctx *c, const struct ynode *map, const struct level *l, v
 	}
 }
 
-static void no_map_remedy(const struct ynode *n, const struct field *f, struct buf *out)
-{
-	const struct level *l = f->level;
-	bool required = ARRAY_HAS(row, l->fields, l->n, row->missing != NULL);
-
-	values_rewrite(n, f, out);
-	if (out->len == 0 && ynode_is_null(n) && f->missing != NULL) {
-		buf_adds(out, f->missing);
-	} else if (out->len == 0 && ynode_is_null(n) && !required) {
-		buf_adds(out, "write {}, or remove the key");
-	} else if (out->len == 0) {
-		buf_adds(out, l->n > 1 ? "write its keys under it; the keys are"
-		                       : "write its key under it; the key is");
-		add_keys(l, out);
-	}
-}
-
 void level_read_map(struct ctx *c, const struct ynode *n, const struct field *f, void *at)
 {
 	if (n->bad) {
 		return;
 	}
 	if (n->kind != YNODE_MAP) {
-		auto_buf remedy = BUF(300);
-		no_map_remedy(n, f, &remedy);
-		values_report_type(c, n, f, "a mapping", remedy.data != NULL ? remedy.data : "");
+		values_report_type(c, n, f, "a mapping",
+		                   ynode_is_null(n) ? "write {}, or remove the key"
+		                                    : "write \"key: value\" lines under it");
 		return;
 	}
 	level_read(c, n, f->level, at);

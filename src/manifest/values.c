@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "base/number.h"
 #include "base/own.h"
-#include "manifest/write.h"
 
 /* ---- types --------------------------------------------------------------- */
 
@@ -27,73 +26,6 @@ void values_report_type(const struct ctx *c, const struct ynode *n, const struct
 {
 	report_add(c->rep, SSB_ERROR, n->line, n->col, remedy, "%s must be %s, not %s", f->key,
 	           wanted, ynode_is_null(n) ? "empty" : KIND_NAMES[n->kind]);
-}
-
-#define FORM_ITEMS 8  /* a longer list is not repeated in a remedy */
-#define FORM_WORD  80 /* nor is a longer word */
-
-/* Collects the items of the value: the scalars of a list, or one scalar, or its words if `words`.
- * Returns how many there are; 0 if it has others, or too many. */
-static size_t items_of(const struct ynode *n, bool words, char ret[FORM_ITEMS][FORM_WORD])
-{
-	const struct ynode *item = n->kind == YNODE_SEQ ? n->first : n;
-	size_t count = 0;
-
-	for (; item != NULL; item = item == n ? NULL : item->next) {
-		if (item->bad || item->kind != YNODE_SCALAR || ynode_is_null(item)) {
-			return 0;
-		}
-		words = words && item == n;
-		for (const char *s = item->text; *s != '\0';) {
-			size_t len = words ? strcspn(s, " ") : strlen(s);
-			if (count == FORM_ITEMS || len >= FORM_WORD) {
-				return 0;
-			}
-			snprintf(ret[count++], FORM_WORD, "%.*s", (int)len, s);
-			s += len + strspn(s + len, " ");
-		}
-	}
-	return count;
-}
-
-static void put_item(const struct field *f, const char *item, struct buf *out)
-{
-	uint64_t v = 0;
-
-	if (f->max == 0) {
-		manifest_put_text(out, item);
-	} else if (number_parse(item, f->min, f->max, &v)) {
-		buf_addf(out, "%" PRIu64, v);
-	} else {
-		out->failed = true;
-	}
-}
-
-void values_rewrite(const struct ynode *n, const struct field *f, struct buf *out)
-{
-	char items[FORM_ITEMS][FORM_WORD];
-	const char *form = f->form != NULL ? f->form : "";
-	bool words = strchr(form, '<') != NULL && strcspn(form, "%") < strcspn(form, "<");
-	size_t count = form[0] != '\0' ? items_of(n, words, items) : 0, at = 0;
-	const char *again = NULL;
-	auto_buf text = BUF(256);
-
-	for (const char *s = form; count > 0 && *s != '\0'; s++) {
-		if (*s == '<') {
-			again = s;
-			s = at < count ? s : strchr(s, '>');
-		} else if (*s == '>' && at < count) {
-			buf_adds(&text, ", ");
-			s = again;
-		} else if (*s == '%' && at < count) {
-			put_item(f, items[at++], &text);
-		} else if (*s != '>') {
-			buf_addc(&text, *s);
-		}
-	}
-	if (count > 0 && at == count && !text.failed) {
-		buf_addf(out, "write %s", text.data);
-	}
 }
 
 /* The texts of checks have the form "what is wrong; remedy". */
@@ -152,14 +84,9 @@ bool values_node_is_list(const struct ctx *c, const struct ynode *n, const struc
 		return false;
 	}
 	if (n->kind != YNODE_SEQ) {
-		auto_buf remedy = BUF(300);
-		values_rewrite(n, f, &remedy);
 		values_report_type(c, n, f, "a list",
-		                   remedy.len > 0       ? remedy.data
-		                   : f->example != NULL ? f->example
-		                   : ynode_is_null(n)
-		                           ? "write []"
-		                           : "write [\"...\"], or one \"- ...\" per line");
+		                   ynode_is_null(n) ? "write []"
+		                                    : "write [\"...\"], or one \"- ...\" per line");
 		return false;
 	}
 	for (const struct ynode *item = n->first; item != NULL; item = item->next) {

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "manifest/manifest.h"
 #include "manifest/report.h"
 #include "manifest/yaml_doc.h"
@@ -32,10 +31,6 @@ struct field {
 	const char *(*check)(const char *s, char **ret);
 	bool unique; /* a duplicate item of the list is dropped */
 	uint64_t min, max;
-	/* How a value of another type is written in this row's type; see values_rewrite(). */
-	const char *form;
-	const char
-	        *example; /* the remedy for a value that is not a list and does not fit the form */
 };
 
 /* Readers for rows: a text, a text with its position, a list of such texts, a number. A reader
@@ -60,11 +55,6 @@ int values_node_choice(const struct ctx *c, const struct ynode *n, const struct 
  * Returns false, and allocates nothing, if the list is empty or there is no memory. */
 bool values_list_alloc(struct ctx *c, const struct ynode *list, size_t item_size, void *ret);
 
-/* Appends the remedy for a value of another type: it shows the same value in the row's form. In the
- * form, "%" is one item of the value, and "<...>" is repeated for the other items. With "%" in
- * front of "<", the words of a text are its items: "{command: %, args: [<%>]}". Appends nothing if
- * the value does not fit. */
-void values_rewrite(const struct ynode *n, const struct field *f, struct buf *out);
 void values_report_type(const struct ctx *c, const struct ynode *n, const struct field *f,
                         const char *wanted, const char *remedy);
 /* `problem` is the text of a check: "what is wrong; remedy". */
