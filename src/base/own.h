@@ -36,7 +36,7 @@ static inline void own_close_all(struct own_fds *fds)
 	fds->n = 0;
 }
 
-/* Takes the fd, unless it is -1. If there is no room, closes the others first. */
+/* Adds the fd to the list, unless it is -1. If the list is full, its fds are closed first. */
 static inline void own_add(struct own_fds *fds, int fd)
 {
 	if (fds->n == sizeof(fds->v) / sizeof(fds->v[0])) {

@@ -284,7 +284,7 @@ bool cli_record_summary(const struct owner *o, const char *trace_path, const cha
 		bool option = strstr(out.data, "to allow: --") != NULL;
 		buf_addf(&out, "  details: skillsandbox why %.8s%s\n", run_id,
 		         option ? "; options go directly after 'skillsandbox run'" : "");
-		if (v.n_classes == 0) { /* what looks like an attack is no grant to remember */
+		if (v.n_classes == 0) { /* do not offer to grant what looks like an attack */
 			put_remember(&out, o, &v, file.fd, run_id);
 		}
 	}

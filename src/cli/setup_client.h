@@ -47,7 +47,7 @@ struct setup_client {
 /* Finds a client by its name, or by the name of its program. Returns NULL if there is none. */
 const struct setup_client *setup_client_find(const char *name);
 void setup_client_names(struct buf *out);             /* appends the names, separated by ", " */
-const struct setup_client *setup_client_at(size_t i); /* NULL: there are no more */
+const struct setup_client *setup_client_at(size_t i); /* NULL: past the last one */
 bool setup_client_has(const struct setup_client *c, enum setup_step step);
 
 /* Returns the path of the client's program, new. NULL: no absolute directory of PATH has it. */

@@ -36,7 +36,7 @@ struct setup_file {
 	}
 void setup_file_done(struct setup_file *f);
 
-/* Finds the file, reads it and parses it. Afterwards `doc` is empty if there is no such file. A
+/* Finds the file, reads it and parses it. If the file is missing, `doc` stays empty. A
  * file that cannot be parsed is an error. With `project`, a symlink on the way to the file is an
  * error, too. */
 int setup_file_read(struct setup_file *f, const struct setup_place *place, bool project,
